@@ -39,13 +39,18 @@ pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
     })
 }
 
-/// The decision, with the name of the file that has the rules.
+/// The decision, with the name of what has the rules: the file, if a server has decided by the same
+/// text.
 async fn decide(flags: &AskFlags) -> Result<(String, Decided)> {
     let door = Door::to(&flags.door, &flags.place);
     let subject = door.find(&flags.design, &flags.variables)?;
     let can = Can(question(flags)?);
     let decided = door.ask(&subject, can, &mut |()| {}).await?;
-    Ok((subject.file, decided))
+    let file = match subject.digest() {
+        Some(digest) if digest == decided.design => subject.file,
+        _ => format!("the design that is served as `{}`", subject.name),
+    };
+    Ok((file, decided))
 }
 
 fn to_text(file: &str, decided: &Decided) -> String {

@@ -8,22 +8,24 @@
 //!
 //! All three run the same code, and the commands print what comes back the same way.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
-use futures::{Stream, StreamExt as _};
-use partita_api::Tokens;
-use partita_api::admin::client::{self, Server};
+use partita_api::admin::client::{self, MakeToken, Server};
 use partita_api::admin::{
-    self, Command, Desk, Failure, Installation, Line, Running, Scans, StoreUse,
+    self, ALIVE_EVERY, Command, Currents, Desk, Installation, Row, Running, Scans, Started,
+    StoreUse,
 };
+use partita_api::token::{Errand, Tokens};
 use partita_design::Design;
 use partita_plan::Partita;
-use partita_store::Store;
-use partita_store::surroundings::SystemClock;
+use partita_store::surroundings::{SystemClock, SystemEntropy};
+use partita_store::{Entropy as _, Store};
+use serde_json::Value as Json;
 use tokio::sync::watch;
 
 use crate::cli::{SecretFlags, StoreFlags, VariableFlags};
@@ -31,9 +33,6 @@ use crate::demo::Stages;
 use crate::secret_file;
 use crate::source::Source;
 use crate::store;
-
-/// Seconds that a token of the operator is good for: long enough for a request to begin.
-const TOKEN_SECONDS: u32 = 60;
 
 /// How often a store that another process has open is tried again: a command has it open for a
 /// moment, and a server has a socket as soon as it has started.
@@ -66,9 +65,6 @@ pub(crate) struct DoorFlags {
     pub(crate) secret: SecretFlags,
 }
 
-/// Makes a token for a request with this body.
-type MakeToken = dyn Fn(&[u8]) -> String + Send + Sync;
-
 /// A design that a command is for.
 pub(crate) struct Subject {
     /// What its file is called.
@@ -77,6 +73,33 @@ pub(crate) struct Subject {
     pub(crate) name: String,
     /// None where only the server has it.
     design: Option<Design>,
+}
+
+impl Subject {
+    /// A design that this process has compiled.
+    pub(crate) fn compiled(file: String, design: Design) -> Subject {
+        Subject {
+            file,
+            name: design.name.clone(),
+            design: Some(design),
+        }
+    }
+
+    /// The design, where this process has it.
+    pub(crate) fn design(&self) -> Option<&Design> {
+        self.design.as_ref()
+    }
+
+    /// Its text and the values of its variables, where this process has it.
+    pub(crate) fn origin(&self) -> Option<(String, BTreeMap<String, String>)> {
+        let origin = &self.design.as_ref()?.origin;
+        Some((origin.text.clone(), origin.variables.clone()))
+    }
+
+    /// The digest of its text, where this process has it.
+    pub(crate) fn digest(&self) -> Option<String> {
+        self.design.as_ref().map(admin::can::digest_of)
+    }
 }
 
 /// The way to the data of designs.
@@ -126,44 +149,69 @@ impl<'f> Door<'f> {
         command: C,
         on_event: &mut (dyn FnMut(C::Event) + Send),
     ) -> Result<C::Outcome> {
+        let row = admin::find(C::NAME).context("a command that is not in the table")?;
+        let needed = command.store_use();
+        let request = serde_json::to_value(command)?;
+        let lines = self.start(subject, row, needed, request).await?;
+        Ok(client::outcome(lines, on_event).await?)
+    }
+
+    /// Starts a command where it is carried out. It is in JSON here, so that this is compiled once and
+    /// not for each command.
+    async fn start(
+        &self,
+        subject: &Subject,
+        command: &Row,
+        needed: StoreUse,
+        request: Json,
+    ) -> Result<Started> {
         if let Some(url) = &self.flags.server {
             let server = Server::at(url)?;
-            let token = self.token::<C>(&subject.name)?;
-            let lines = server.ask(&subject.name, &*token, &command).await?;
-            return outcome(lines, on_event).await;
+            let token = self.token(&subject.name, command.name)?;
+            let asked = server.ask(&subject.name, command.name, &request, &*token);
+            return Ok(asked.await?);
         }
         let design = subject.design.as_ref();
         let design = design.ok_or_else(|| anyhow!("there is no design `{}`", subject.name))?;
-        match self.open::<C>(design).await? {
+        let started = match self.open(design, needed).await? {
             #[cfg(unix)]
             Opened::Socket(stream) => {
                 let given = admin::answer::GivenDesign::of(design);
-                let lines = client::ask_over(stream, given, &command).await?;
-                outcome(lines, on_event).await
+                let (stream, silence_max) = (Box::new(stream), client::SILENCE_MAX);
+                client::ask_over(stream, given, command.name, request, silence_max).await?
             }
             Opened::Here(installation) => {
                 let desk = Desk::of_given(*installation, design.clone());
-                outcome(admin::start(desk, command), on_event).await
+                command.start(desk, request)?
             }
-        }
+        };
+        Ok(started)
     }
 
     /// The token that was given, or one that the installation's secret makes good for a request.
-    fn token<C: Command>(&self, design: &str) -> Result<Box<MakeToken>> {
+    fn token(&self, design: &str, command: &'static str) -> Result<Box<MakeToken>> {
         // A variable that is empty is none.
         let given = self.flags.token.clone().filter(|token| !token.is_empty());
         if let Some(token) = given {
-            return Ok(Box::new(move |_| token.clone()));
+            return Ok(Box::new(move |_, _| token.clone()));
         }
         let secret = secret_file::find(&self.flags.secret)?;
         let tokens = Tokens::new(&secret, Arc::new(SystemClock));
         let design = design.to_owned();
-        Ok(Box::new(move |body| {
-            tokens.make_for_operator(&design, C::NAME, body, TOKEN_SECONDS)
+        Ok(Box::new(move |server, body| {
+            let mut nonce = [0; 16];
+            SystemEntropy.fill(&mut nonce);
+            let errand = Errand {
+                server,
+                command,
+                body,
+                nonce: &format!("{:032x}", u128::from_be_bytes(nonce)),
+            };
+            tokens.make_for_operator(&design, &errand)
         }))
     }
 
-    async fn open<C: Command>(&self, design: &Design) -> Result<Opened> {
+    async fn open(&self, design: &Design, needed: StoreUse) -> Result<Opened> {
         let data = &self.flags.secret.data;
         let is_shared = self.place.is_some_and(StoreFlags::is_shared);
         let has_own_secret = self.place.is_none() && self.flags.secret.secret_file.is_some();
@@ -177,7 +225,7 @@ impl<'f> Door<'f> {
             {
                 return Ok(Opened::Socket(stream));
             }
-            match self.open_store(C::STORE, design).await {
+            match self.open_store(needed, design).await {
                 Err(error) if store::is_in_use(&error) => {
                     if attempt == ATTEMPTS {
                         return Err(error.context(NO_SOCKET));
@@ -199,6 +247,7 @@ impl<'f> Door<'f> {
                 Ok(store)
             }
             (Some(place), StoreUse::Look | StoreUse::LookOrEmpty) => place.look(data).await,
+            (Some(place), StoreUse::Change) => place.change(data).await,
             (Some(place), StoreUse::Fill) => place.fill(data).await,
         }
     }
@@ -215,10 +264,14 @@ impl<'f> Door<'f> {
             store,
             clock: Arc::new(SystemClock),
             tokens,
+            console: None,
             demos: Arc::new(Stages),
             scans: Scans::default(),
+            served: Currents::default(),
+            has_raw_writes: false,
             running: Running::default(),
             stopping: watch::channel(false).1,
+            alive_every: ALIVE_EVERY,
             has_traffic: false,
         })
     }
@@ -229,20 +282,4 @@ enum Opened {
     #[cfg(unix)]
     Socket(tokio::net::UnixStream),
     Here(Box<Installation>),
-}
-
-/// Reads an answer to its end.
-async fn outcome<E, O>(
-    lines: impl Stream<Item = Line<E, O>>,
-    on_event: &mut (dyn FnMut(E) + Send),
-) -> Result<O> {
-    let mut lines = std::pin::pin!(lines);
-    while let Some(line) = lines.next().await {
-        match line {
-            Line::Event(event) => on_event(event),
-            Line::Outcome(outcome) => return Ok(outcome),
-            Line::Failure(failure) => return Err(failure.into()),
-        }
-    }
-    Err(Failure::new("it ended before it was done").into())
 }

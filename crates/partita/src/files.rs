@@ -7,7 +7,7 @@ use anyhow::Result;
 use partita_api::files::Buckets;
 use partita_api::{FileLimits, Place};
 use partita_design::Design;
-use partita_plan::Partita;
+use partita_plan::Current;
 use partita_store::Clock as _;
 use partita_store::surroundings::SystemClock;
 use tracing::warn;
@@ -72,14 +72,15 @@ pub(crate) fn limits(flags: &FileFlags) -> FileLimits {
 }
 
 /// Removes the files of a design that are due, for as long as the server lives.
-pub(crate) fn start_sweeping(design: &Arc<Partita>) {
-    if !design.design().buckets.is_empty() {
-        tokio::spawn(sweep(Arc::downgrade(design)));
+pub(crate) fn start_sweeping(current: &Arc<Current>) {
+    if !current.get().design().buckets.is_empty() {
+        tokio::spawn(sweep(Arc::downgrade(current)));
     }
 }
 
-async fn sweep(design: Weak<Partita>) {
-    while let Some(design) = design.upgrade() {
+async fn sweep(current: Weak<Current>) {
+    while let Some(current) = current.upgrade() {
+        let design = current.get();
         match design.sweep_files(SWEPT_AT_ONCE).await {
             Ok(swept) if swept.has_more => continue,
             Ok(_) => {}
@@ -88,7 +89,7 @@ async fn sweep(design: Weak<Partita>) {
                 warn!(design = name, "files that are due are still there: {error}");
             }
         }
-        drop(design);
+        drop((design, current));
         tokio::time::sleep(SWEEP_EVERY).await;
     }
 }

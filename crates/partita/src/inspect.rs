@@ -1,12 +1,12 @@
-//! Commands on a design alone: `check`, `keys`, `describe`, `openapi`, `docs`; and `new`, which
-//! makes one.
+//! Commands on a design alone: `check`, `keys`, `describe`, `openapi`, `docs`, `access`; and `new`,
+//! which makes one.
 
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow, bail};
-use partita_api::openapi;
 use partita_api::routes::Routes;
+use partita_api::{access, openapi};
 use partita_core::{Map, plain};
 use partita_design::{Design, Severity, describe, page};
 use serde_json::Value as Json;
@@ -90,7 +90,17 @@ pub(crate) fn openapi(flags: &OpenapiFlags) -> Result<ExitCode> {
 /// Prints the page of a design, or compares it with one that is there.
 pub(crate) fn docs(flags: &DocsFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
-    let page = page::page(&design);
+    print_or_compare("docs", &page::page(&design), flags)
+}
+
+/// Prints who may do what in a design, or compares it with a page that is there.
+pub(crate) fn access(flags: &DocsFlags) -> Result<ExitCode> {
+    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
+    let page = access::page(&design, &Routes::of(&design));
+    print_or_compare("access", &page, flags)
+}
+
+fn print_or_compare(command: &str, page: &str, flags: &DocsFlags) -> Result<ExitCode> {
     let Some(path) = &flags.check else {
         write!(std::io::stdout(), "{page}")?;
         return Ok(ExitCode::SUCCESS);
@@ -103,7 +113,7 @@ pub(crate) fn docs(flags: &DocsFlags) -> Result<ExitCode> {
     let path = path.display();
     writeln!(
         std::io::stderr(),
-        "{path} is stale: write it again with `partita docs {} > {path}`",
+        "{path} is stale: write it again with `partita {command} {} > {path}`",
         flags.design
     )?;
     Ok(ExitCode::FAILURE)

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::cli::{DATA_DEFAULT, SecretFlags, VariableFlags};
+use crate::door::DoorFlags;
+use crate::store::StoreFlags;
 
 /// `partita token DESIGN --user USER`, for a server with these secrets.
 pub(crate) fn token(
@@ -32,6 +34,26 @@ pub(crate) fn serve(design: &str, secret: &SecretFlags, variables: &VariableFlag
     format!(
         "{program} serve {design}{}{}",
         secrets(secret),
+        settings(variables)
+    )
+}
+
+/// A design and the flags that name the same data in another command. A token is not repeated: a
+/// screen is no place for it.
+pub(crate) fn same_data(
+    design: &str,
+    door: &DoorFlags,
+    place: &StoreFlags,
+    variables: &VariableFlags,
+) -> String {
+    let server = door.server.as_deref();
+    let server = server.map(|url| format!(" --server {}", quoted(url)));
+    format!(
+        "{}{}{}{}{}",
+        quoted(design),
+        server.unwrap_or_default(),
+        place.spelled(),
+        secrets(&door.secret),
         settings(variables)
     )
 }

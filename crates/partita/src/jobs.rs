@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use partita_api::admin::jobs::{Jobs, ListedJob};
 use partita_core::printable;
-use partita_plan::Partita;
+use partita_plan::Current;
 use tracing::warn;
 
 use crate::cli::{CheckFormat, JobsFlags};
@@ -15,14 +15,23 @@ use crate::door::Door;
 use crate::json_text;
 
 /// Works on the jobs of a design for as long as the server lives.
-pub(crate) fn start_working(design: Arc<Partita>, is_alone: bool) {
+pub(crate) fn start_working(current: Arc<Current>, is_alone: bool) {
     tokio::spawn(async move {
+        let mut moves = current.moves();
+        let design = current.get();
         let name = design.design().name.clone();
         if is_alone && let Err(error) = design.take_over_jobs().await {
             warn!(design = name, "jobs wait until their leases end: {error}");
         }
         let failed = |error| warn!(design = name, "a job does not go on: {error}");
-        design.keep_working(failed).await;
+        loop {
+            moves.mark_unchanged();
+            let design = current.get();
+            tokio::select! {
+                () = design.keep_working(failed) => {}
+                moved = moves.changed() => if moved.is_err() { return },
+            }
+        }
     });
 }
 
@@ -64,7 +73,7 @@ fn table(jobs: &[ListedJob]) -> String {
         }
         if job.left_out != 0 {
             let left_out = job.left_out;
-            let what = "done without an effect that was refused";
+            let what = "done without what was refused";
             lines.push(format!("{:28}{left_out} {what}", ""));
         }
         if let Some(error) = &job.last_error {

@@ -1,21 +1,26 @@
 //! What operators ask of a server: whether it is well, and what it has counted.
 //!
 //! Prometheus cannot sign its requests. What it reads holds no items, but the names of what
-//! clients do, so it is served where only this machine can ask, or on an address of its own that
-//! somebody chose (`--metrics-listen`). Whether the server is well is no secret.
+//! clients do, so it is served on an address of its own that somebody chose (`--metrics-listen`), or
+//! where only this machine can ask. A proxy on this machine asks for others, so requests that one has
+//! forwarded are not answered, and none at all where the flags say that there is one. Whether the
+//! server is well is no secret.
+
+mod outgoing;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use partita_api::ApiMeters;
-use partita_api::admin::Running;
+use partita_api::admin::{Installation, Running};
+use partita_api::console::door;
 use partita_store::exposition::{self, Exposition};
 use partita_store::surroundings::SystemClock;
 use partita_store::table::TableName;
@@ -24,6 +29,9 @@ use partita_wire::Endpoint;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tracing::warn;
+
+use crate::backup::continuous::Backup;
+use outgoing::Outgoing;
 
 /// How long an answer of a store that is elsewhere counts, however often somebody asks whether the
 /// server is ready.
@@ -41,6 +49,10 @@ pub(crate) struct Watched {
     api: Option<Arc<ApiMeters>>,
     /// Commands for administrators that are being carried out.
     commands: Running,
+    /// What leaves the system.
+    outgoing: Outgoing,
+    /// The backup behind the server.
+    backup: Option<Backup>,
     begun_millis: i64,
     /// Whether the server is stopping.
     is_stopping: Arc<AtomicBool>,
@@ -52,17 +64,24 @@ impl Watched {
         table: Option<TableName>,
         endpoint: Option<Arc<Endpoint>>,
         api: Option<Arc<ApiMeters>>,
-        commands: Running,
+        installation: &Installation,
     ) -> Watched {
         Watched {
             store,
             probe: table.map(|table| Arc::new(Probe::new(table))),
             endpoint,
             api,
-            commands,
+            commands: installation.running.clone(),
+            outgoing: Outgoing::new(installation.served.clone()),
+            backup: None,
             begun_millis: SystemClock.now_millis(),
             is_stopping: Arc::default(),
         }
+    }
+
+    /// The same, with a backup behind the server.
+    pub(crate) fn with_backup(self, backup: Option<Backup>) -> Watched {
+        Watched { backup, ..self }
     }
 
     /// From here on the server is not ready any more, so that load balancers send no further
@@ -72,14 +91,27 @@ impl Watched {
     }
 }
 
-/// `GET /healthz` and `GET /readyz`, and `GET /metrics` if it may be asked for here.
-pub(crate) fn router(watched: Watched, has_metrics: bool) -> Router {
-    let mut router = Router::new()
+/// Who is told what a server has counted, at one of its addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Everybody who reaches the address.
+    Everybody,
+    /// This machine.
+    Local,
+    /// Nobody.
+    Nobody,
+}
+
+/// `GET /healthz` and `GET /readyz`, and `GET /metrics` for those who are told.
+pub(crate) fn router(watched: Watched, told: Told) -> Router {
+    let router = Router::new()
         .route("/healthz", get(health))
         .route("/readyz", get(readiness));
-    if has_metrics {
-        router = router.route("/metrics", get(exposition));
-    }
+    let router = match told {
+        Told::Everybody => router.route("/metrics", get(exposition)),
+        Told::Local => router.route("/metrics", get(local_exposition)),
+        Told::Nobody => router,
+    };
     router.with_state(watched)
 }
 
@@ -94,6 +126,11 @@ async fn health(State(watched): State<Watched>) -> Response {
     }
 }
 
+fn is_well(watched: &Watched) -> bool {
+    let meters = watched.store.meters();
+    meters.is_none_or(|meters| meters.stopped.is_none())
+}
+
 /// Whether requests should be sent here: not while writes are refused or the store cannot be
 /// reached, and not once the server is stopping.
 async fn readiness(State(watched): State<Watched>) -> Response {
@@ -105,6 +142,12 @@ async fn readiness(State(watched): State<Watched>) -> Response {
     {
         let sentence = "the store cannot be reached\n";
         return (StatusCode::SERVICE_UNAVAILABLE, sentence).into_response();
+    }
+    // Requests are answered all the same, so this is told to those who read, and not a refusal.
+    if let Some(behind) = watched.backup.as_ref().and_then(Backup::told)
+        && is_well(&watched)
+    {
+        return (StatusCode::OK, format!("well\n{behind}")).into_response();
     }
     health(State(watched)).await
 }
@@ -147,6 +190,16 @@ impl Probe {
     }
 }
 
+/// The same for whoever is on this machine; others find nothing here.
+async fn local_exposition(state: State<Watched>, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    if door::is_local(&head) {
+        return exposition(state).await;
+    }
+    let sentence = "metrics are for this machine: give them an address with --metrics-listen\n";
+    (StatusCode::NOT_FOUND, sentence).into_response()
+}
+
 async fn exposition(State(watched): State<Watched>) -> Response {
     let mut text = Exposition::default();
     if let Some(api) = &watched.api {
@@ -163,6 +216,10 @@ async fn exposition(State(watched): State<Watched>) -> Response {
         "Commands for administrators that are being carried out.",
         watched.commands.count(),
     );
+    watched.outgoing.expose(&mut text).await;
+    if let Some(backup) = &watched.backup {
+        backup.expose(&mut text);
+    }
     let begun_millis = watched.begun_millis;
     let up_millis = SystemClock.now_millis().saturating_sub(begun_millis);
     text.gauge(

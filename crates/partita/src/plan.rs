@@ -1,4 +1,4 @@
-//! `partita plan`: the transaction that a write would become.
+//! `partita plan`: the transaction that a write would become, or what a read takes.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use crate::cli::{AskFlags, CheckFormat};
 use crate::door::Door;
 use crate::json_text;
 
-/// Prints what the write would become, or why it would be refused.
+/// Prints what the write would become or the read takes, or why it would be refused.
 pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
     let door = Door::to(&flags.door, &flags.place);
     let subject = door.find(&flags.design, &flags.variables)?;

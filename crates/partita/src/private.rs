@@ -37,6 +37,30 @@ pub(crate) fn demand_own(_: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses a store of another user, also to root: what root makes in it that user cannot open.
+#[cfg(unix)]
+pub(crate) fn demand_owner(store: &Path) -> anyhow::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let Ok(found) = store.metadata() else {
+        // It is made by whoever needs it.
+        return Ok(());
+    };
+    let owner = found.uid();
+    anyhow::ensure!(
+        owner == rustix::process::geteuid().as_raw(),
+        "{} belongs to the user {owner}, who could not open the files that this command makes there: \
+         run it as that user, with `sudo -u '#{owner}'`, or ask a running server",
+        store.display()
+    );
+    Ok(())
+}
+
+/// Elsewhere users are not told apart by numbers.
+#[cfg(not(unix))]
+pub(crate) fn demand_owner(_: &Path) -> anyhow::Result<()> {
+    Ok(())
+}
+
 #[cfg(unix)]
 mod unix {
     use std::fs::{self, Metadata, Permissions};
@@ -46,8 +70,17 @@ mod unix {
 
     use anyhow::{Result, bail};
 
+    use crate::backup::restored;
+
     /// The directories and files that Partita makes in a data directory.
-    const OURS: [&str; 4] = ["store", "files", "secret", crate::socket::NAME];
+    const OURS: [&str; 6] = [
+        "store",
+        "files",
+        "secret",
+        crate::socket::NAME,
+        restored::UNDER_WAY,
+        restored::DONE,
+    ];
 
     /// What was closed to others, and what could not be.
     #[derive(Debug, Default)]
@@ -71,6 +104,9 @@ mod unix {
                 data.display()
             );
         }
+        if owner != user {
+            refuse_links(data)?;
+        }
         for name in OURS {
             let path = data.join(name);
             let Ok(found) = path.metadata() else {
@@ -80,6 +116,23 @@ mod unix {
                 let other = found.uid();
                 bail!(
                     "{} belongs to another user ({other}): look who has put it there",
+                    path.display()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses links at the places of a data directory of another user. That user could have this
+    /// process, which may do more, read and write what they lead to.
+    fn refuse_links(data: &Path) -> Result<()> {
+        let buckets = fs::read_dir(data.join("files")).into_iter().flatten();
+        let buckets = buckets.flatten().map(|entry| entry.path());
+        let ours = OURS.iter().map(|name| data.join(name));
+        for path in ours.chain(buckets) {
+            if path.is_symlink() {
+                bail!(
+                    "{} is a link in a data directory of another user: run as that user, or put the directory itself there",
                     path.display()
                 );
             }
@@ -173,6 +226,24 @@ mod unix {
 
         fn mode(path: &Path) -> u32 {
             fs::metadata(path).unwrap().permissions().mode() & 0o777
+        }
+
+        #[test]
+        fn links_of_another_user_are_refused() {
+            let folder = tempfile::tempdir().unwrap();
+            let data = folder.path();
+            let elsewhere = tempfile::tempdir().unwrap();
+            fs::create_dir_all(data.join("files/photos")).unwrap();
+            assert!(refuse_links(data).is_ok());
+            for place in ["store", "secret", "files/letters"] {
+                std::os::unix::fs::symlink(elsewhere.path(), data.join(place)).unwrap();
+                let refused = refuse_links(data).unwrap_err().to_string();
+                assert!(refused.contains(place), "{refused}");
+                fs::remove_file(data.join(place)).unwrap();
+            }
+            // In a directory of one's own they are one's own.
+            std::os::unix::fs::symlink(elsewhere.path(), data.join("store")).unwrap();
+            assert!(demand_own(data).is_ok());
         }
 
         #[test]

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,18 @@ use futures::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper::{Request, Response};
-use partita_api::admin::{Installation, Running, Scans};
-use partita_api::{App, FileLimits, Files, Intake, Limits, Origins, Secret, Tokens, server};
+use partita_api::admin::{ALIVE_EVERY, Currents, Installation, Running, Scans};
+use partita_api::console::Door;
+use partita_api::feed::FeedLimits;
+use partita_api::{
+    App, FileLimits, Files, Intake, Limits, Origins, PublicUrl, Secret, Tokens, server,
+};
 use partita_design::{Design, shipped, sidecar};
-use partita_plan::{Partita, Patience, Surroundings};
+use partita_engine::EngineStore;
+use partita_plan::{
+    Current, DesignError, Partita, Patience, PlanError, Surroundings, recorded_designs,
+    running_migration,
+};
 use partita_store::Store;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::table::TableName;
@@ -26,6 +34,8 @@ use tokio::sync::{oneshot, watch};
 use tracing::warn;
 
 use crate::announce;
+use crate::backup::continuous;
+use crate::backup::restored::Pause;
 use crate::cli::{FilesKind, ServeFlags};
 use crate::demo::Stages;
 use crate::endpoint;
@@ -33,14 +43,17 @@ use crate::files;
 use crate::issuer;
 use crate::jobs;
 use crate::memory;
-use crate::monitoring::{self, Watched};
+use crate::migrate;
+use crate::monitoring::{self, Told, Watched};
 use crate::open_files::{self, Wanted};
+use crate::outbox;
 use crate::private;
+use crate::provider;
 use crate::secret_file;
 #[cfg(unix)]
 use crate::socket;
 use crate::source::Source;
-use crate::store;
+use crate::store::{self, ServedStore};
 
 /// Connections that wait to be accepted. The usual 128 are fewer than come at once in a burst.
 const BACKLOG: u32 = 1_024;
@@ -71,11 +84,18 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     };
     private::demand_own(&flags.secret.data)?;
     private::keep(&flags.secret.data);
-    let store = open_store(&flags, limits.storage_files).await?;
+    let ServedStore { store, engine } = open_store(&flags, limits.storage_files).await?;
+    if flags.raw_writes && !flags.place.is_shared() {
+        refuse_raw_writes(&store).await?;
+    }
     let opened = if flags.endpoint_only {
         None
     } else {
         Some(open_designs(&flags, designs, &store).await?)
+    };
+    let first = match &opened {
+        Some(opened) => first_administrators(opened).await?,
+        None => Vec::new(),
     };
     // A design that is given need not be the one that is served.
     let designs = opened.as_ref().map_or_else(Vec::new, Opened::served);
@@ -83,20 +103,23 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     let offered = endpoint::open(&flags, &designs, store.clone()).await?;
     let endpoint = offered.as_ref().ok().cloned();
     let (stopping, stopped) = watch::channel(false);
-    let installation = installation(&flags, &opened, store.clone(), stopped.clone()).await?;
+    let address = listener.local_addr()?;
+    let installation = installation(&flags, &opened, address, store.clone(), stopped.clone());
+    let installation = installation.await?;
     let app = match opened {
         None => None,
         Some(opened) => {
-            let app = open_app(&flags, opened, &designs, &limits, &installation)?;
+            let app = open_app(&flags, address, opened, &designs, &limits, &installation).await?;
             Some(app)
         }
     };
     let probe = probe(&flags, &designs);
     let api = app.as_ref().map(App::meters);
-    let running = installation.running.clone();
-    let watched = Watched::new(store, probe, endpoint.clone(), api, running);
-    let has_metrics = flags.listen.ip().is_loopback() && aside.is_none();
-    let routes = monitoring::router(watched.clone(), has_metrics);
+    let backup = continuous::start(&flags, engine.clone(), stopped.clone()).await?;
+    let seen = backup.as_ref().map(|running| running.backup.clone());
+    let watched = Watched::new(store, probe, endpoint.clone(), api, &installation);
+    let watched = watched.with_backup(seen.clone());
+    let routes = monitoring::router(watched.clone(), told(&flags));
     let routes = match (app, &endpoint) {
         (Some(app), _) => routes.fallback_service(app.router()),
         (None, Some(endpoint)) => endpoint::behind(routes, endpoint.clone(), limits.intake.clone()),
@@ -112,24 +135,69 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         }
     });
     // Bound before anybody is told that there is a server to ask.
-    let commands = listen_for_commands(&flags, installation, stopped);
+    let link = announce::console_link(&installation);
+    let kept = engine.map(|engine| KeptStore {
+        engine,
+        data: flags.secret.data.clone(),
+        backup: seen,
+    });
+    let commands = listen_for_commands(&flags, installation, kept, stopped);
     let told = announce::Told {
         flags: &flags,
-        address: listener.local_addr()?,
+        address,
         metrics: aside.as_ref().map(TcpListener::local_addr).transpose()?,
         designs: &designs,
         endpoint: offered.map(drop),
+        public_url: public_url(&flags, address)?,
+        console: link,
+        first_administrators: &first,
     };
     announce::say(&told);
     let served = listen((listener, service), (aside, watched), limits.server, stop);
     tokio::try_join!(served, commands)?;
+    if let Some(backup) = backup {
+        backup.finish().await;
+    }
     Ok(())
+}
+
+/// Who is told on the server's own address what it has counted: nobody where metrics have another,
+/// where others reach it, or where a public address says that there is a proxy.
+fn told(flags: &ServeFlags) -> Told {
+    let is_alone = flags.listen.ip().is_loopback() && flags.public_url.is_none();
+    match flags.metrics_listen {
+        None if is_alone => Told::Local,
+        _ => Told::Nobody,
+    }
+}
+
+/// The designs whose first administrator is still to be made, each with the secret of the link.
+async fn first_administrators(opened: &Opened) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for Opening {
+        design: partita, ..
+    } in &opened.designs
+    {
+        let secret = partita.first_administrator().await?;
+        found.extend(secret.map(|secret| (partita.design().name.clone(), secret)));
+    }
+    Ok(found)
+}
+
+/// The operator's way into the console: by a link, where only this machine reaches the server.
+fn console(address: SocketAddr, clock: Arc<SystemClock>) -> Door {
+    let url = address
+        .ip()
+        .is_loopback()
+        .then(|| format!("http://{address}"));
+    Door::new(url, clock, Arc::new(SystemEntropy))
 }
 
 /// What commands for administrators work on in a server.
 async fn installation(
     flags: &ServeFlags,
     opened: &Option<Opened>,
+    address: SocketAddr,
     store: Arc<dyn Store>,
     stopping: watch::Receiver<bool>,
 ) -> Result<Installation> {
@@ -141,16 +209,30 @@ async fn installation(
             Some(Arc::new(issuer::attach(tokens, &flags.issuer).await?))
         }
     };
+    let console = Arc::new(console(address, clock.clone()));
     Ok(Installation {
         store,
         clock,
+        console: opened.as_ref().map(|_| console),
         tokens,
         demos: Arc::new(Stages),
+        served: Currents::default(),
+        has_raw_writes: flags.raw_writes,
         scans: Scans::default(),
         running: Running::default(),
         stopping,
+        alive_every: ALIVE_EVERY,
         has_traffic: true,
     })
+}
+
+/// What commands about backups work on.
+#[derive(Clone)]
+pub(crate) struct KeptStore {
+    pub(crate) engine: Arc<EngineStore>,
+    pub(crate) data: PathBuf,
+    /// The backup behind the server.
+    pub(crate) backup: Option<continuous::Backup>,
 }
 
 /// Answers commands over the socket in the data directory, where the server has its store open.
@@ -158,6 +240,7 @@ async fn installation(
 fn listen_for_commands(
     flags: &ServeFlags,
     installation: Installation,
+    kept: Option<KeptStore>,
     mut stopping: watch::Receiver<bool>,
 ) -> impl Future<Output = Result<()>> + use<> {
     let bound = flags
@@ -176,7 +259,7 @@ fn listen_for_commands(
             }
         };
         let stop = async move { drop(stopping.wait_for(|is_stopping| *is_stopping).await) };
-        Ok(socket::serve(bound, installation, stop).await?)
+        Ok(socket::serve(bound, installation, kept, stop).await?)
     }
 }
 
@@ -185,6 +268,7 @@ fn listen_for_commands(
 async fn listen_for_commands(
     _: &ServeFlags,
     _: Installation,
+    _: Option<KeptStore>,
     _: watch::Receiver<bool>,
 ) -> Result<()> {
     Ok(())
@@ -196,7 +280,7 @@ const ATTEMPTS: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Opens the store. A command may have it open for a moment; another server keeps it.
-async fn open_store(flags: &ServeFlags, files: usize) -> Result<Arc<dyn Store>> {
+async fn open_store(flags: &ServeFlags, files: usize) -> Result<ServedStore> {
     let mut attempt = 0;
     loop {
         attempt += 1;
@@ -256,6 +340,18 @@ fn limits(flags: &ServeFlags) -> Result<Granted> {
     })
 }
 
+/// What feeds are granted.
+fn feed_limits(flags: &ServeFlags) -> FeedLimits {
+    let given = &flags.limits;
+    let count = |number: NonZeroU32| usize::try_from(number.get()).unwrap_or(usize::MAX);
+    FeedLimits {
+        all: count(given.feeds),
+        per_caller: count(given.feeds_per_caller),
+        buffer_bytes: count(given.feed_buffer_kb).saturating_mul(1024),
+        ..FeedLimits::default()
+    }
+}
+
 /// A table that must be there while the store can be reached, where the store is elsewhere.
 fn probe(flags: &ServeFlags, designs: &[(String, Design)]) -> Option<TableName> {
     let is_remote = flags.place.is_shared();
@@ -282,7 +378,7 @@ where
         drop(draining);
         served
     };
-    let watch = server::service(monitoring::router(watched, true));
+    let watch = server::service(monitoring::router(watched, Told::Everybody));
     let aside = async {
         match aside {
             // Whoever watches is told that the server stops until the last request has ended.
@@ -326,14 +422,23 @@ fn listener(address: SocketAddr) -> std::io::Result<TcpListener> {
 /// The designs on their store, each with what it was called on the command line.
 struct Opened {
     secret: Secret,
-    designs: Vec<(String, Partita)>,
+    designs: Vec<Opening>,
+}
+
+/// A design that was opened.
+struct Opening {
+    /// What it was called on the command line.
+    argument: String,
+    design: Partita,
+    /// The design that its data are taken to.
+    to: Option<Design>,
 }
 
 impl Opened {
     fn served(&self) -> Vec<(String, Design)> {
         let designs = self.designs.iter();
         designs
-            .map(|(argument, partita)| (argument.clone(), partita.design().clone()))
+            .map(|one| (one.argument.clone(), one.design.design().clone()))
             .collect()
     }
 }
@@ -346,13 +451,19 @@ async fn open_designs(
     let secret = secret_file::find_or_make(&flags.secret)?;
     let mut designs = Vec::new();
     for (argument, design) in given {
-        designs.push((argument, open_design(design, &secret, store).await?));
+        let (design, to) = open_design(design, &secret, store, flags.migrate).await?;
+        designs.push(Opening {
+            argument,
+            design,
+            to,
+        });
     }
     Ok(Opened { secret, designs })
 }
 
-fn open_app(
+async fn open_app(
     flags: &ServeFlags,
+    address: SocketAddr,
     Opened { secret, designs }: Opened,
     served: &[(String, Design)],
     granted: &Granted,
@@ -361,26 +472,62 @@ fn open_app(
     let origins = Origins::new(&flags.cors_origin)?;
     let buckets = files::open(flags, served)?;
     let outcome_bytes = u64::from(flags.limits.idempotency_mb.get()) * 1_048_576;
+    outbox::check_streams(flags, served)?;
+    let post = outbox::post(flags)?;
+    let pause = Pause::of(&flags.secret.data)?;
+    let providers = provider::open(&flags.provider, served)?;
     let mut open = Vec::new();
-    for (_, design) in designs {
+    for Opening { design, to, .. } in designs {
         let objects = buckets.of_design(&design.design().name);
         let design = design.with_outcome_bytes_per_hour(outcome_bytes);
-        let design = Arc::new(design.with_objects(objects));
-        files::start_sweeping(&design);
+        let design = design.in_era(pause.era()).pausing_with(pause.flag());
+        let current = Current::new(design.with_objects(objects));
+        installation.served.add(current.clone());
+        files::start_sweeping(&current);
         // Leases in a store that one process has open at a time are of processes that are gone.
         let is_alone = !flags.place.is_shared();
-        jobs::start_working(design.clone(), is_alone);
-        open.push(design);
+        jobs::start_working(current.clone(), is_alone);
+        let (post, pause) = (post.clone(), pause.clone());
+        outbox::start_delivering(current.clone(), post, flags, is_alone, pause);
+        migrate::start_driving(current.clone(), to);
+        open.push(current);
     }
     let tokens = installation.tokens.clone();
     let tokens = tokens.context("designs are served with a secret")?;
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let public_url = public_url(flags, address)?;
     let limits = files::limits(&flags.files);
     let files = Files::new(buckets, &secret, limits, clock.clone());
     let app = App::new(open, tokens, clock, entropy);
     let app = app.with_origins(origins).with_files(files);
     let app = app.with_administration(installation.clone());
+    let app = app.with_public_url(public_url).with_providers(providers);
+    let app = app.with_feed_limits(feed_limits(flags));
     Ok(app.with_intake(granted.intake.clone()))
+}
+
+/// Writes past the designs would not keep the derived data of two of them, served or not.
+async fn refuse_raw_writes(store: &Arc<dyn Store>) -> Result<()> {
+    for design in recorded_designs(store.clone()).await? {
+        if let Some(migration) = running_migration(&design, store.clone()).await? {
+            bail!(
+                "--raw-writes is for times without a migration, and migration {} of the design `{}` \
+                 is {}",
+                migration.number,
+                design.name,
+                migration.stage.word()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Where browsers reach the server: where it listens, unless the flag says otherwise.
+fn public_url(flags: &ServeFlags, address: SocketAddr) -> Result<PublicUrl> {
+    match &flags.public_url {
+        Some(url) => Ok(PublicUrl::new(url)?),
+        None => Ok(PublicUrl::new(&format!("http://{address}"))?),
+    }
 }
 
 /// Flags that contradict each other are refused; what others can reach needs a secret that
@@ -473,17 +620,31 @@ fn tables_of(design: &Design) -> Vec<String> {
     tables.chain([sidecar::name(design)]).collect()
 }
 
-async fn open_design(design: Design, secret: &Secret, store: &Arc<dyn Store>) -> Result<Partita> {
+/// Opens a design. One whose data have to be taken to it is opened as they are, where that is asked
+/// for, and answered with it.
+async fn open_design(
+    design: Design,
+    secret: &Secret,
+    store: &Arc<dyn Store>,
+    migrates: bool,
+) -> Result<(Partita, Option<Design>)> {
     let name = design.name.clone();
-    let surroundings = Surroundings {
+    let surroundings = || Surroundings {
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
         cursor_key: secret.cursor_key(),
         patience: Patience::default(),
     };
-    Partita::open_with(design, store.clone(), surroundings)
-        .await
-        .with_context(|| format!("cannot open the design `{name}`"))
+    let opened = Partita::open_with(design.clone(), store.clone(), surroundings()).await;
+    let opened = match opened {
+        Err(PlanError::Design(DesignError::Differs { .. })) if migrates => {
+            let live = Partita::inspect_live(design.clone(), store.clone(), surroundings());
+            live.await.map(|live| (live, Some(design)))
+        }
+        Ok(opened) if migrates => Ok((opened, Some(design))),
+        opened => opened.map(|opened| (opened, None)),
+    };
+    opened.with_context(|| format!("cannot open the design `{name}`"))
 }
 
 /// Completes at an interrupt or a request to terminate.

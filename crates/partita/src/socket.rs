@@ -17,13 +17,19 @@ use axum::extract::{Path as InPath, State};
 use axum::http::{Response, StatusCode};
 use axum::routing::post;
 use partita_api::Limits;
-use partita_api::admin::{self, Installation, answer};
+use partita_api::admin::operator::{self, OperatorEvents};
+use partita_api::admin::{self, Failure, Installation, answer};
 use partita_api::server::{self, LocalListener};
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::timeout;
 use tracing::{info, warn};
+
+use crate::backup::{continuous, taking};
+use crate::copy;
+use crate::export;
+use crate::serve::KeptStore;
 
 /// What the socket is called.
 pub(crate) const NAME: &str = "partita.sock";
@@ -149,6 +155,7 @@ impl Address {
 pub(crate) async fn serve(
     bound: Bound,
     installation: Installation,
+    kept: Option<KeptStore>,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let Bound { listener, file } = bound;
@@ -161,7 +168,11 @@ pub(crate) async fn serve(
     };
     let router = Router::new()
         .route("/admin/{command}", post(carry_out))
-        .with_state(installation);
+        .with_state(installation.clone());
+    let operators = Router::new()
+        .route("/operator/{command}", post(operate))
+        .with_state((installation, kept));
+    let router = router.merge(operators);
     let served = server::serve(listener, server::service(router), limits, stop).await;
     drop(file);
     served
@@ -199,6 +210,61 @@ async fn carry_out(
             warn!(command = command.name, %failure, "a command over the socket is refused");
             refusal(StatusCode::BAD_REQUEST, &failure.detail)
         }
+    }
+}
+
+/// Carries out what is for the whole installation and not for a design.
+async fn operate(
+    State((installation, kept)): State<(Installation, Option<KeptStore>)>,
+    InPath(command): InPath<String>,
+    body: Body,
+) -> Response<Body> {
+    let Some(kept) = kept else {
+        return refusal(StatusCode::NOT_FOUND, "this server has no embedded store");
+    };
+    let Ok(Ok(body)) = timeout(BODY_TIME_MAX, to_bytes(body, BODY_BYTES_MAX)).await else {
+        let detail = "the request is too large or too slow";
+        return refusal(StatusCode::BAD_REQUEST, detail);
+    };
+    info!(command, is_operator = true, "a command over the socket");
+    match command.as_str() {
+        continuous::NAME => {
+            operator::answer(&installation, move |_: OperatorEvents<()>| async move {
+                Ok(kept.backup.as_ref().map(continuous::Backup::status))
+            })
+        }
+        taking::NAME => match serde_json::from_slice::<taking::Take>(&body) {
+            Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
+            Ok(take) => operator::answer(&installation, move |events| async move {
+                let on_step = |step| events.offer(step).map_err(Failure::from);
+                taking::carry_out(&take, kept.engine, &kept.data, on_step).await
+            }),
+        },
+        copy::NAME => match serde_json::from_slice::<copy::Copy>(&body) {
+            Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
+            Ok(asked) => operator::answer(&installation, move |events| async move {
+                let on_step = move |step| events.offer(step).map_err(Failure::from);
+                let source = partita_transfer::Source::Embedded(kept.engine);
+                copy::carry_out(&asked, source, on_step).await
+            }),
+        },
+        export::NAME => match serde_json::from_slice::<export::ExportItems>(&body) {
+            Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
+            Ok(asked) => operator::answer(&installation, move |events| async move {
+                let on_items = move |items| events.offer(items).map_err(Failure::from);
+                export::carry_out(&asked, kept.engine, on_items).await
+            }),
+        },
+        copy::REOPEN => match serde_json::from_slice::<copy::Tables>(&body) {
+            Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
+            Ok(of) => operator::answer(&installation, move |_: OperatorEvents<()>| async move {
+                copy::reopen_served(&of, kept.engine).await
+            }),
+        },
+        _ => refusal(
+            StatusCode::NOT_FOUND,
+            "this server does not know the command",
+        ),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use partita_design::render::{Colours, render};
-use partita_design::{Design, Diagnostic, Severity, check, shipped};
+use partita_design::{Design, Diagnostic, Severity, check, shipped, spelling};
 use tracing::warn;
 
 use crate::cli::VariableFlags;
@@ -37,9 +37,12 @@ impl Source {
         }
         if !path.is_file() {
             let names: Vec<_> = shipped::all().iter().map(|shipped| shipped.name).collect();
+            let meant = spelling::nearest(design, names.iter().copied());
+            let meant = meant.map(|name| format!("; did you mean `{name}`?"));
             bail!(
-                "there is no file `{design}` and no shipped design of that name; shipped are: {}",
-                names.join(", ")
+                "there is no file `{design}` and no shipped design of that name; shipped are: {}{}",
+                names.join(", "),
+                meant.unwrap_or_default()
             );
         }
         let text = std::fs::read_to_string(path)

@@ -16,6 +16,7 @@ use partita_verify::Intent;
 use crate::cli::{RepairFlags, VerifyFlags};
 use crate::complain;
 use crate::door::Door;
+use crate::invocation;
 use console::Console;
 
 /// What is asked for.
@@ -50,7 +51,7 @@ async fn find_drift(flags: &VerifyFlags) -> Result<bool> {
     let report = door
         .ask(&subject, verify, &mut |found| console.show(found))
         .await?;
-    console.end(&report, None, &flags.design)?;
+    console.end(&report, None, &again(flags))?;
     Ok(report.is_clean())
 }
 
@@ -64,7 +65,7 @@ async fn mend_drift(flags: &RepairFlags) -> Result<bool> {
     let mut console = Console::new(flags.on.format, task);
     let asks = !flags.dry_run && io::stdin().is_terminal();
     let Repaired { report, would } = carry_out(flags, &mut console, asks).await?;
-    console.end(&report, would.as_ref(), &flags.on.design)?;
+    console.end(&report, would.as_ref(), &again(&flags.on))?;
     if would.is_some() && task == Task::Repair && !asks {
         complain(&anyhow!(
             "nothing was written: without a terminal to ask on, `partita repair` writes only with \
@@ -73,6 +74,12 @@ async fn mend_drift(flags: &RepairFlags) -> Result<bool> {
         return Ok(false);
     }
     Ok(report.is_clean())
+}
+
+/// What names the same data in another command.
+fn again(flags: &VerifyFlags) -> String {
+    let (door, place) = (&flags.door, &flags.place);
+    invocation::same_data(&flags.design, door, place, &flags.variables)
 }
 
 /// Repairs, and asks again whenever there is more to write than was shown.

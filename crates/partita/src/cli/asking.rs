@@ -1,4 +1,4 @@
-//! The flags of commands that speak for a caller: `token`, `can`, `plan`.
+//! The flags of commands that speak for a caller: `token`, `admin grant`, `can`, `plan`.
 
 use clap::Args;
 use partita_design::template::check_part;
@@ -34,6 +34,42 @@ pub(crate) struct TokenFlags {
 
     #[command(flatten)]
     pub(crate) door: DoorFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConsoleFlags {
+    /// A file or the name of a shipped design: the one that the console opens with
+    pub(crate) design: String,
+
+    #[command(flatten)]
+    pub(crate) door: DoorFlags,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GrantFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// The id of the user, or what the user signs in with
+    pub(crate) user: String,
+
+    /// The role; a group, in a design that keeps groups and no roles
+    pub(crate) role: String,
+
+    #[command(flatten)]
+    pub(crate) door: DoorFlags,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
@@ -93,7 +129,7 @@ fn user(text: &str) -> Result<String, String> {
 }
 
 /// A span of time: seconds, or a number and `s`, `m`, `h` or `d`.
-fn lifetime(text: &str) -> Result<u32, String> {
+pub(super) fn lifetime(text: &str) -> Result<u32, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "" | "s" => Some(1),
@@ -102,9 +138,32 @@ fn lifetime(text: &str) -> Result<u32, String> {
         "d" => Some(86_400),
         _ => None,
     };
-    let count = digits.parse::<u32>().ok().filter(|count| *count > 0);
-    let seconds = count
-        .zip(unit)
-        .and_then(|(count, unit)| count.checked_mul(unit));
-    seconds.ok_or_else(|| "write seconds, or 15m, 12h, 7d".to_owned())
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(unit) = unit.filter(|_| is_number) else {
+        return Err("write seconds, or 15m, 12h, 7d".to_owned());
+    };
+    let count = digits.parse::<u32>().ok();
+    match count.and_then(|count| count.checked_mul(unit)) {
+        Some(0) => Err("that is no time at all".to_owned()),
+        Some(seconds) => Ok(seconds),
+        None => Err(format!("that is too long: at most {}d", u32::MAX / 86_400)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lifetime;
+
+    #[test]
+    fn lifetimes_are_spans_of_time() {
+        assert_eq!(lifetime("15m"), Ok(900));
+        assert_eq!(lifetime("49710d"), Ok(4_294_944_000));
+        for long in ["49711d", "9999999d", "99999999999"] {
+            let refused = lifetime(long).unwrap_err();
+            assert!(refused.contains("too long"), "{refused}");
+        }
+        for odd in ["", "d", "-1d", "1w", "1.5h"] {
+            assert!(lifetime(odd).unwrap_err().starts_with("write"), "{odd}");
+        }
+    }
 }

@@ -1,8 +1,11 @@
-//! The flags of commands that work on a design's tables: `demo`, `history`, `jobs`, `verify`, `repair`.
+//! The flags of commands that work on a design's tables: `adopt`, `demo`, `diff`, `history`, `jobs`,
+//! `migrate`, `outbox`, `verify`, `repair`.
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use partita_api::admin::migrate::MigrateStep;
 
 use super::{CheckFormat, DoorFlags, StoreFlags, VariableFlags};
 
@@ -31,6 +34,86 @@ pub(crate) struct DemoFlags {
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AdoptFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// Take the tables over, instead of reporting what that would mean
+    #[arg(long)]
+    pub(crate) start: bool,
+
+    /// The form of the report
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    #[command(flatten)]
+    pub(crate) door: DoorFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffFlags {
+    /// The old design: a file or the name of a shipped one; alone it is the new one, and is compared
+    /// with the design that the data in its tables follow
+    pub(crate) design: String,
+
+    /// The new design
+    pub(crate) new: Option<String>,
+
+    /// The form of the answer
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    #[command(flatten)]
+    pub(crate) door: DoorFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MigrateFlags {
+    /// What to do
+    #[arg(value_parser = migrate_step())]
+    pub(crate) step: MigrateStep,
+
+    /// The new design: a file or the name of a shipped one
+    pub(crate) design: String,
+
+    /// An entity or an attribute that goes though callers gave it, as `partita diff` names it; with
+    /// `plan` and `start`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) drop: Vec<String>,
+
+    /// The form of the answer
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    #[command(flatten)]
+    pub(crate) door: DoorFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+fn migrate_step() -> impl TypedValueParser<Value = MigrateStep> {
+    let steps = MigrateStep::WORDS.map(|(_, word, about)| PossibleValue::new(word).help(about));
+    PossibleValuesParser::new(steps)
+        .try_map(|word| MigrateStep::find(&word).ok_or("no such step of a migration"))
 }
 
 #[derive(Debug, Args)]
@@ -77,6 +160,44 @@ pub(crate) struct JobsFlags {
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct OutboxCommandFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// What to do
+    #[arg(default_value = "list")]
+    pub(crate) wish: OutboxWish,
+
+    /// The message that is retried or dropped
+    #[arg(required_if_eq_any([("wish", "retry"), ("wish", "drop")]))]
+    pub(crate) id: Option<String>,
+
+    /// The form of the list
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
+
+    #[command(flatten)]
+    pub(crate) place: StoreFlags,
+
+    #[command(flatten)]
+    pub(crate) door: DoorFlags,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+/// What is done with the outbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutboxWish {
+    /// Show what is parked and what waits
+    List,
+    /// Try a message again now, parked or not
+    Retry,
+    /// Remove a message without delivering it
+    Drop,
 }
 
 #[derive(Debug, Args)]

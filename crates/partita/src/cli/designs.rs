@@ -1,4 +1,5 @@
-//! The flags of commands that look at a design: `check`, `keys`, `describe`, `docs`, `new`.
+//! The flags of commands that look at a design: `check`, `keys`, `describe`, `cost`, `docs`,
+//! `new`.
 
 use std::path::PathBuf;
 
@@ -32,6 +33,27 @@ pub(crate) enum CheckFormat {
 pub(crate) struct DesignFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CostFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// How often what is done, and what was measured, as a file; docs/commands.md has its form
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rates: Option<PathBuf>,
+
+    /// What a million units cost, as a file
+    #[arg(long, value_name = "FILE", requires = "rates")]
+    pub(crate) prices: Option<PathBuf>,
+
+    /// The form of the answer
+    #[arg(long, default_value = "text")]
+    pub(crate) format: CheckFormat,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,

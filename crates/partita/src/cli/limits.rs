@@ -26,8 +26,8 @@ pub(crate) struct LimitFlags {
     )]
     pub(crate) connections_per_address: NonZeroU32,
 
-    /// An address that may have as many connections as there are, because it is a proxy's; may be
-    /// given more than once
+    /// Address of a proxy; `--connections-per-address` does not apply to it. May be given more than
+    /// once
     #[arg(
         long,
         env = "PARTITA_TRUSTED_PROXY",
@@ -56,4 +56,31 @@ pub(crate) struct LimitFlags {
         default_value = "32"
     )]
     pub(crate) idempotency_mb: NonZeroU32,
+
+    /// Feeds at a time. Each has a connection
+    #[arg(
+        long,
+        env = "PARTITA_FEEDS",
+        value_name = "COUNT",
+        default_value = "2048"
+    )]
+    pub(crate) feeds: NonZeroU32,
+
+    /// Feeds at a time that one caller may have, or one address without a token
+    #[arg(
+        long,
+        env = "PARTITA_FEEDS_PER_CALLER",
+        value_name = "COUNT",
+        default_value = "32"
+    )]
+    pub(crate) feeds_per_caller: NonZeroU32,
+
+    /// Kilobytes of events that wait for the reader of a feed. One who is slower has to begin again
+    #[arg(
+        long,
+        env = "PARTITA_FEED_BUFFER_KB",
+        value_name = "KB",
+        default_value = "1024"
+    )]
+    pub(crate) feed_buffer_kb: NonZeroU32,
 }

@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use partita_engine::Durability;
 
-use super::{FileFlags, IssuerFlags, LimitFlags, SecretFlags, StoreFlags, VariableFlags};
+use super::{
+    ContinuousFlags, FileFlags, IssuerFlags, LimitFlags, OutboxFlags, ProviderFlags, SecretFlags,
+    StoreFlags, VariableFlags,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeFlags {
@@ -24,7 +27,7 @@ pub(crate) struct ServeFlags {
     pub(crate) print_config: bool,
 
     /// The address to listen on; one that others can reach needs a secret of your own
-    #[arg(long, env = "PARTITA_LISTEN", default_value = "127.0.0.1:8000")]
+    #[arg(long, env = "PARTITA_LISTEN", default_value = "127.0.0.1:8000", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     #[command(flatten)]
@@ -33,6 +36,11 @@ pub(crate) struct ServeFlags {
     /// Serve DynamoDB's own API alone: tables for any AWS SDK, and no designs
     #[arg(long, env = "PARTITA_ENDPOINT_ONLY", conflicts_with = "designs")]
     pub(crate) endpoint_only: bool,
+
+    /// Take the data to the given designs, where they follow others: fill in what is new, switch, and
+    /// remove what is not derived any more, while the server goes on
+    #[arg(long, env = "PARTITA_MIGRATE", conflicts_with_all = ["endpoint_only", "raw_writes"])]
+    pub(crate) migrate: bool,
 
     /// Serve designs alone, without DynamoDB's API beside them
     #[arg(long, env = "PARTITA_NO_ENDPOINT", conflicts_with_all = ["endpoint_only", "raw_writes"])]
@@ -59,7 +67,7 @@ pub(crate) struct ServeFlags {
 
     /// Another address, for `GET /metrics` (Prometheus), `GET /healthz` and `GET /readyz`; without
     /// it the server answers them itself, metrics on loopback alone
-    #[arg(long, env = "PARTITA_METRICS_LISTEN", value_name = "ADDRESS")]
+    #[arg(long, env = "PARTITA_METRICS_LISTEN", value_name = "ADDRESS", value_parser = address)]
     pub(crate) metrics_listen: Option<SocketAddr>,
 
     #[command(flatten)]
@@ -83,6 +91,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "PARTITA_TRUST_CLOCK")]
     pub(crate) trust_clock: bool,
 
+    /// The address at which browsers reach the server, for links in mails and for cookies; that of
+    /// --listen unless given
+    #[arg(long, env = "PARTITA_PUBLIC_URL", value_name = "URL")]
+    pub(crate) public_url: Option<String>,
+
     /// An origin whose pages may call the API from a browser, or `*` for every one; may be given
     /// more than once
     #[arg(
@@ -95,13 +108,22 @@ pub(crate) struct ServeFlags {
     pub(crate) cors_origin: Vec<String>,
 
     #[command(flatten)]
+    pub(crate) backup: ContinuousFlags,
+
+    #[command(flatten)]
     pub(crate) limits: LimitFlags,
 
     #[command(flatten)]
     pub(crate) issuer: IssuerFlags,
 
     #[command(flatten)]
+    pub(crate) provider: ProviderFlags,
+
+    #[command(flatten)]
     pub(crate) files: FileFlags,
+
+    #[command(flatten)]
+    pub(crate) outbox: OutboxFlags,
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
@@ -121,6 +143,41 @@ impl From<DurabilityKind> for Durability {
         match kind {
             DurabilityKind::Sync => Durability::Sync,
             DurabilityKind::Buffered => Durability::Buffered,
+        }
+    }
+}
+
+/// An address to listen on. `localhost` is 127.0.0.1, as it is for our commands: whatever else the
+/// machine takes it for, somebody else may listen there.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let spelled = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
+    spelled.parse().map_err(|_| {
+        "give an address and a port, such as 127.0.0.1:9000, localhost:9000 or [::]:9000".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::address;
+
+    #[test]
+    fn an_address_is_a_host_and_a_port() {
+        assert_eq!(address("localhost:9000"), Ok(([127, 0, 0, 1], 9000).into()));
+        assert_eq!(address("0.0.0.0:80"), Ok(([0, 0, 0, 0], 80).into()));
+        for wrong in [
+            "localhost",
+            "9000",
+            "localhost:",
+            "localhost:70000",
+            "example.org:80",
+        ] {
+            assert!(
+                address(wrong).unwrap_err().contains("localhost:9000"),
+                "{wrong}"
+            );
         }
     }
 }

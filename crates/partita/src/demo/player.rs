@@ -161,6 +161,11 @@ impl Player<'_> {
                 }
             }
             What::PastTheRules { key, attributes } => self.set(key, attributes).await?,
+            What::CreatePastTheRules { entity, attributes } => {
+                let attributes = self.attributes(attributes)?;
+                let partita = &self.stage.partita;
+                partita.create_past_rules(entity, attributes).await?;
+            }
             What::Find { query, name } => {
                 let found = self.query(query)?;
                 let rows = ask(self.stage.partita, &found).await?;

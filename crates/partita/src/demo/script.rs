@@ -65,6 +65,11 @@ pub(super) enum What {
         key: [Text; 2],
         attributes: Template,
     },
+    /// `past the rules creates Entity {…}`: an item that no caller could create.
+    CreatePastTheRules {
+        entity: String,
+        attributes: Template,
+    },
     /// `CALLER queries pattern name=value as NAME`: the rows have this name from here on.
     Find {
         query: Query,
@@ -350,12 +355,19 @@ fn list(line: &Line, rest: &str, lines: &mut &[Line]) -> Result<What> {
 }
 
 fn past_the_rules(rest: &str) -> Result<What> {
+    if let Some(rest) = rest.strip_prefix("the rules creates ") {
+        let (entity, attributes) = rest.split_once(' ').unwrap_or((rest, "{}"));
+        return Ok(What::CreatePastTheRules {
+            entity: entity.to_owned(),
+            attributes: Template::parse(attributes)?,
+        });
+    }
     let parts = rest
         .strip_prefix("the rules ")
         .map(|rest| rest.splitn(3, " | "));
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     let [partition, sort, attributes] = parts[..] else {
-        bail!("write `past the rules PK | SK | {{…}}`");
+        bail!("write `past the rules PK | SK | {{…}}`, or `past the rules creates Entity {{…}}`");
     };
     Ok(What::PastTheRules {
         key: [Text::parse(partition)?, Text::parse(sort)?],

@@ -4,6 +4,7 @@
 //! goes over the tables until a pass finds nothing to mend, so that what it could not mend is
 //! known only with its last pass; of those some are kept to be shown.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 
@@ -11,7 +12,7 @@ use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use partita_api::admin::verify::{Found, FoundDrift, FoundUnrecognised, MENDED};
 use partita_core::printable;
-use partita_verify::{Intent, Report};
+use partita_verify::{DriftKind, Intent, Report};
 use serde_json::{Value as Json, json};
 
 use super::Task;
@@ -31,6 +32,8 @@ pub(super) struct Console {
     has_printed: bool,
     kept: Vec<FoundDrift>,
     examples: Vec<FoundUnrecognised>,
+    /// How many values each record has that the design does not allow, in the last pass.
+    values: BTreeMap<String, u64>,
     /// The first failure of standard output.
     failure: Option<io::Error>,
 }
@@ -50,6 +53,7 @@ impl Console {
             has_printed: false,
             kept: Vec::new(),
             examples: Vec::new(),
+            values: BTreeMap::new(),
             failure: None,
         }
     }
@@ -61,6 +65,12 @@ impl Console {
 
     /// Shows what comes while a command works.
     pub(super) fn show(&mut self, found: Found) {
+        if let Found::Drift(drift) = &found
+            && drift.drift["kind"] == DriftKind::Value.word()
+        {
+            let record = drift.drift["record"].as_str().unwrap_or_default();
+            *self.values.entry(record.to_owned()).or_default() += 1;
+        }
         match found {
             Found::Pass(pass) => self.begin(pass),
             Found::Progress(progress) => {
@@ -82,6 +92,7 @@ impl Console {
     fn begin(&mut self, pass: u32) {
         self.kept.clear();
         self.examples.clear();
+        self.values.clear();
         self.bar.set_position(0);
         self.bar.set_message(match self.task {
             Task::Verify | Task::DryRun => "verifying".to_owned(),
@@ -125,7 +136,12 @@ impl Console {
                 let examples = self.examples.iter();
                 let examples = examples.map(|one| format!("{}\n", printable::line(&one.text)));
                 let examples: String = examples.collect();
-                would + &summary(report, self.task, design) + &examples
+                let values = self.values.iter().map(|(record, count)| {
+                    let record = printable::line(record);
+                    format!("{count:>8} of {record} that the design does not allow, which nothing mends\n")
+                });
+                let values: String = values.collect();
+                would + &summary(report, self.task, design) + &values + &examples
             }
             CheckFormat::Json => {
                 let start = if self.has_printed {
@@ -137,7 +153,8 @@ impl Console {
                 let examples = Json::Array(examples.collect());
                 let would = refused.map(|intent| format!(", \"would\": {}", planned(intent)));
                 let text = format!(
-                    "{start}], \"unrecognised\": {examples}{}, \"report\": {}}}\n",
+                    "{start}], \"unrecognised\": {examples}, \"values\": {}{}, \"report\": {}}}\n",
+                    serde_json::to_value(&self.values)?,
                     would.unwrap_or_default(),
                     serde_json::to_value(report)?
                 );
@@ -205,12 +222,19 @@ fn summary(report: &Report, task: Task, design: &str) -> String {
         many(report.jobs, "unfinished job")
     );
     let stalled = format!("unfinished jobs do not go on (`partita jobs {design}` says why)");
+    let unfinished = format!("unfinished jobs (`partita jobs {design}`)");
+    let others = if report.awaited == 0 {
+        report.jobs.saturating_sub(report.stalled)
+    } else {
+        0
+    };
     let notes = [
         (report.tallies, tallies),
         (report.held, "of them kept because of unrecognised items"),
         (report.following, following),
         (report.awaited, settled.as_str()),
         (report.stalled, stalled.as_str()),
+        (others, unfinished.as_str()),
         (report.moving, "kept changing; ask again"),
         (
             report.kept_references,

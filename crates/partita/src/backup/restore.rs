@@ -1,0 +1,127 @@
+//! A data directory as it was.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use partita_backup::files::KeptFiles;
+use partita_backup::restoring::{Moment, Plan, RestoreProgress};
+use partita_backup::{Restored, Target, Wanted};
+use partita_design::time;
+use partita_plan::files::named_files;
+use partita_plan::recorded_designs;
+use partita_store::surroundings::{SystemClock, SystemEntropy};
+use partita_store::{Clock as _, Entropy as _, Store};
+
+use super::restored::{Mark, UnderWay, private_file};
+use super::{identity, place};
+use crate::cli::{MomentFlags, RestoreFlags, ResumeFlags, TargetFlags};
+use crate::store;
+
+/// Makes a data directory as it was at a moment.
+pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
+    let target = place::existing(&flags.target)?;
+    let plan = plan(&flags.target, &flags.moment, &*target).await?;
+    let under_way = UnderWay::begin(&flags.into)?;
+    let restored = carry_out(plan, &*target, &flags.into).await?;
+    let mut era = [0; 16];
+    SystemEntropy.fill(&mut era);
+    let era = format!("{:032x}", u128::from_be_bytes(era));
+    let (commit, chain) = (restored.commit, restored.chain);
+    Mark::new(commit, chain, SystemClock.now_millis(), era).write(&flags.into)?;
+    if let Some(secret) = &restored.secret {
+        let mut file = private_file(&flags.into.join("secret"))?;
+        file.write_all(secret)?;
+        file.sync_all()?;
+    }
+    if let Some(store) = &restored.store {
+        identity::put(&flags.into, store)?;
+    }
+    under_way.finish()?;
+    let when = time::format_millis(commit.time_millis);
+    let secret = if restored.secret.is_some() {
+        "with the server's secret"
+    } else {
+        "without a secret: the next start makes one, and tokens of before are void"
+    };
+    let data = flags.into.display();
+    writeln!(
+        std::io::stdout(),
+        "{data} is as it was after commit {}, made at {when} (chain {chain}), {secret}\n\
+         mails, events and schedules wait until `partita resume --data {data}`; sessions and links are void",
+        commit.number
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lets the mails, events and schedules of a restored directory go on.
+pub(crate) fn resume(flags: &ResumeFlags) -> Result<ExitCode> {
+    let data = &flags.from.data;
+    let mark = Mark::of(data)?;
+    let mark =
+        mark.with_context(|| format!("{} was not restored: nothing waits", data.display()))?;
+    Mark {
+        is_paused: false,
+        ..mark
+    }
+    .write(data)?;
+    writeln!(std::io::stdout(), "mails, events and schedules go on")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a moment is restored from.
+pub(super) async fn plan(
+    flags: &TargetFlags,
+    moment: &MomentFlags,
+    target: &dyn Target,
+) -> Result<Plan> {
+    let keys = place::keys(&flags.key)?;
+    let wanted = Wanted {
+        chain: moment.chain,
+        moment: match (moment.at, moment.commit) {
+            (Some(millis), _) => Moment::At(millis),
+            (None, Some(number)) => Moment::Commit(number),
+            (None, None) => Moment::Last,
+        },
+    };
+    let plan = Plan::make(target, &keys, wanted).await;
+    plan.with_context(|| format!("cannot restore from {}", flags.target))
+}
+
+/// Puts the store of a data directory together, and shows how far it is.
+pub(super) async fn carry_out(plan: Plan, target: &dyn Target, data: &Path) -> Result<Restored> {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("{bar:30} {pos} of {len} objects, commit {msg}")?;
+    bar.set_style(style);
+    let mut show = |progress: RestoreProgress| {
+        bar.set_length(progress.steps);
+        bar.set_position(progress.done);
+        bar.set_message(progress.commit.to_string());
+    };
+    let failed = || format!("{} was not restored", data.display());
+    let files = plan.files(target).await.with_context(failed)?;
+    let restored = plan.carry_out(target, &store::place(data), &mut show).await;
+    let restored = restored.with_context(failed)?;
+    put_files(&files, target, data).await.with_context(failed)?;
+    bar.finish_and_clear();
+    Ok(restored)
+}
+
+/// Puts the files in their places that the items of a restored store name. One that an item names and
+/// the backup does not have is an error.
+async fn put_files(files: &KeptFiles, target: &dyn Target, data: &Path) -> Result<()> {
+    let store: Arc<dyn Store> = store::open_restored(data)?;
+    let root = data.join("files");
+    for design in recorded_designs(store.clone()).await? {
+        for file in named_files(&store, &design).await? {
+            let path = format!("{}/{}", file.bucket, file.name);
+            if file.is_owned || files.has(&path) {
+                files.restore(target, &path, &root).await?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! The mark of a data directory that was restored, and of one that is being restored.
+//!
+//! A restored store is a store of the past: its mails were sent long ago, its schedules were done,
+//! and people have signed out since. So its outbox and its schedules wait until the operator lets
+//! them go on (`partita resume`), and sessions and links of before are void for good.
+//!
+//! ```text
+//! restoring   there while a restore is under way; nobody opens the directory
+//! restored    there for good afterwards: which commit it is from, when, and whether it goes on
+//! ```
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use partita_engine::CommitId;
+use serde::{Deserialize, Serialize};
+use tracing::{info, warn};
+
+/// What a directory that is being restored has in it.
+pub(crate) const UNDER_WAY: &str = "restoring";
+
+/// What one that was restored has in it.
+pub(crate) const DONE: &str = "restored";
+
+/// The mark of a restored directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    /// The last commit that was restored.
+    pub(crate) commit: u64,
+    /// When that was made, in milliseconds since 1970.
+    pub(crate) commit_millis: i64,
+    /// The chain that it is from.
+    pub(crate) chain: u32,
+    /// When it was restored.
+    pub(crate) restored_millis: i64,
+    /// Random: sessions and links of before the restore do not have it.
+    pub(crate) era: String,
+    /// Whether mails, events and schedules wait for the operator.
+    pub(crate) is_paused: bool,
+}
+
+impl Mark {
+    pub(crate) fn new(commit: CommitId, chain: u32, restored_millis: i64, era: String) -> Mark {
+        Mark {
+            commit: commit.number,
+            commit_millis: commit.time_millis,
+            chain,
+            restored_millis,
+            era,
+            is_paused: true,
+        }
+    }
+
+    /// The mark of a data directory; none if it was not restored.
+    pub(crate) fn of(data: &Path) -> Result<Option<Mark>> {
+        let path = data.join(DONE);
+        let text = match fs::read(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            text => text.with_context(|| format!("cannot read {}", path.display()))?,
+        };
+        let mark = serde_json::from_slice(&text);
+        Ok(Some(mark.with_context(|| {
+            format!(
+                "{} is damaged: it says that the directory was restored",
+                path.display()
+            )
+        })?))
+    }
+
+    /// Writes the mark, as a whole or not at all.
+    pub(crate) fn write(&self, data: &Path) -> Result<()> {
+        let draft = data.join("restored.draft");
+        let mut file = private_file(&draft)?;
+        writeln!(file, "{:#}", serde_json::json!(self))?;
+        file.sync_all()?;
+        fs::rename(&draft, data.join(DONE))?;
+        sync(data)
+    }
+}
+
+/// Whether what a restored directory would send and begin by itself waits.
+#[derive(Clone)]
+pub(crate) struct Pause {
+    era: Option<String>,
+    is_paused: Arc<AtomicBool>,
+}
+
+/// How often a server looks whether the operator has let things go on.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+impl Pause {
+    /// Of a data directory. If it waits, it is looked at again until it does not.
+    pub(crate) fn of(data: &Path) -> Result<Pause> {
+        let mark = Mark::of(data)?;
+        let is_paused = mark.as_ref().is_some_and(|mark| mark.is_paused);
+        let pause = Pause {
+            era: mark.map(|mark| mark.era),
+            is_paused: Arc::new(AtomicBool::new(is_paused)),
+        };
+        if is_paused {
+            warn!(
+                "this directory was restored: mails, events and schedules wait until `partita resume --data {}`",
+                data.display()
+            );
+            let (data, is_paused) = (data.to_owned(), pause.is_paused.clone());
+            tokio::spawn(async move {
+                while !matches!(Mark::of(&data), Ok(Some(mark)) if !mark.is_paused) {
+                    tokio::time::sleep(LOOK_EVERY).await;
+                }
+                is_paused.store(false, Ordering::Relaxed);
+                info!("mails, events and schedules go on");
+            });
+        }
+        Ok(pause)
+    }
+
+    /// What sessions and links are bound to.
+    pub(crate) fn era(&self) -> Option<String> {
+        self.era.clone()
+    }
+
+    /// Becomes false when things go on.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        self.is_paused.clone()
+    }
+
+    /// Waits until things go on.
+    pub(crate) async fn end(&self) {
+        while self.is_paused.load(Ordering::Relaxed) {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    }
+}
+
+/// Refuses a data directory that a restore has not finished.
+pub(crate) fn demand_finished(data: &Path) -> Result<()> {
+    if is_under_way(data) {
+        bail!(
+            "a restore into {} was not finished: run it again, or remove the directory",
+            data.display()
+        );
+    }
+    Ok(())
+}
+
+/// Whether a restore into a data directory is under way, or was cut short.
+pub(crate) fn is_under_way(data: &Path) -> bool {
+    data.join(UNDER_WAY).exists()
+}
+
+/// A directory that is being restored into, until this is dropped.
+pub(crate) struct UnderWay {
+    data: PathBuf,
+    /// Locked, so that two restores do not meet.
+    _file: File,
+}
+
+impl UnderWay {
+    /// Begins a restore into a directory that is not there, is empty, or was left by one that did
+    /// not come to its end; what that one left is removed.
+    pub(crate) fn begin(data: &Path) -> Result<UnderWay> {
+        let path = data.join(UNDER_WAY);
+        let is_left = path.exists();
+        if !is_left && data.exists() && !is_empty(data)? {
+            bail!(
+                "{} is not empty, and a restore writes over nothing: name a directory that is not there",
+                data.display()
+            );
+        }
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder
+            .create(data)
+            .with_context(|| format!("cannot create {}", data.display()))?;
+        let file = private_file(&path)?;
+        if file.try_lock().is_err() {
+            bail!("another restore into {} is under way", data.display());
+        }
+        file.sync_all()?;
+        sync(data)?;
+        if is_left {
+            for name in fs::read_dir(data)? {
+                let path = name?.path();
+                if path.is_dir() {
+                    fs::remove_dir_all(path)?;
+                } else if path.file_name().is_some_and(|name| name != UNDER_WAY) {
+                    fs::remove_file(path)?;
+                }
+            }
+        }
+        Ok(UnderWay {
+            data: data.to_owned(),
+            _file: file,
+        })
+    }
+
+    /// The restore is done, and the directory can be used.
+    pub(crate) fn finish(self) -> Result<()> {
+        fs::remove_file(self.data.join(UNDER_WAY))?;
+        sync(&self.data)
+    }
+}
+
+fn is_empty(directory: &Path) -> Result<bool> {
+    let entries = fs::read_dir(directory);
+    let mut entries =
+        entries.with_context(|| format!("cannot look into {}", directory.display()))?;
+    Ok(entries.next().is_none())
+}
+
+/// Creates a file that is its owner's alone, or empties it.
+pub(crate) fn private_file(path: &Path) -> Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+        .open(path)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+pub(crate) fn sync(directory: &Path) -> Result<()> {
+    if cfg!(unix) {
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}

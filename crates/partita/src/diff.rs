@@ -1,0 +1,157 @@
+//! `partita diff`: what changes from one design to another, and what that does to stored data.
+
+use std::collections::BTreeMap;
+use std::io::{IsTerminal as _, Write as _};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, bail};
+use partita_api::admin::census::Count;
+use partita_api::admin::history::{History, RecordedDesign};
+use partita_design::difference::{self, Change, Estimate, File, Items};
+use partita_design::render::Colours;
+use partita_design::{Design, check};
+use serde_json::json;
+
+use crate::cli::{CheckFormat, DiffFlags};
+use crate::door::{Door, Subject};
+use crate::source::Source;
+use crate::{complain, json_text};
+
+/// The exit code where a migration is needed.
+const MIGRATION: u8 = 1;
+/// The exit code where something has to be stated first, or the designs cannot be compared.
+const UNCLEAR: u8 = 2;
+
+/// Two designs, and how much work lies between them where that is known.
+struct Compared {
+    old: (String, Design),
+    new: (String, Design),
+    estimate: Option<Estimate>,
+}
+
+/// Prints the changes.
+pub(crate) async fn run(flags: &DiffFlags) -> Result<ExitCode> {
+    let compared = match &flags.new {
+        Some(new) => of_files(flags, new),
+        None => with_live(flags).await,
+    };
+    match compared {
+        Ok(compared) => print(flags, &compared),
+        Err(error) => {
+            complain(&error);
+            Ok(ExitCode::from(UNCLEAR))
+        }
+    }
+}
+
+fn of_files(flags: &DiffFlags, new: &str) -> Result<Compared> {
+    let compiled = |name: &str| -> Result<(String, Design)> {
+        let source = Source::find(name)?;
+        let design = source.compile(&flags.variables)?;
+        Ok((source.name, design))
+    };
+    let (old, new) = (compiled(&flags.design)?, compiled(new)?);
+    if old.1.name != new.1.name {
+        bail!(
+            "these are designs of different names, `{}` and `{}`: data belong to one design",
+            old.1.name,
+            new.1.name
+        );
+    }
+    Ok(Compared {
+        old,
+        new,
+        estimate: None,
+    })
+}
+
+/// The design against the live one, with the items that there are.
+async fn with_live(flags: &DiffFlags) -> Result<Compared> {
+    let door = Door::to(&flags.door, &flags.place);
+    let subject = door.find(&flags.design, &flags.variables)?;
+    let new = subject.design().cloned();
+    let new = new.with_context(|| format!("there is no file `{}` here", flags.design))?;
+    let recorded = door.ask(&subject, History {}, &mut |()| {}).await?;
+    let live = recorded.last();
+    let live = live.context("no design is recorded there: `partita adopt` takes data over")?;
+    let old = compile(live)?;
+    let name = format!("number {} of the history", live.number);
+    let asked = Subject::compiled(name.clone(), old.clone());
+    let census = door.ask(&asked, Count {}, &mut |_| {}).await?;
+    let items: BTreeMap<String, Items> = census
+        .records
+        .into_iter()
+        .map(|(record, counted)| {
+            let items = Items {
+                count: counted.items,
+                bytes: counted.bytes,
+            };
+            (record, items)
+        })
+        .collect();
+    let changes = difference::between(&old, &new);
+    Ok(Compared {
+        estimate: Some(difference::estimate(&changes, &items)),
+        old: (name, old),
+        new: (subject.file, new),
+    })
+}
+
+fn compile(live: &RecordedDesign) -> Result<Design> {
+    let (design, _) = check(&live.text, &|name| live.variables.get(name).cloned());
+    design.with_context(|| {
+        format!(
+            "this version does not accept the text of the live design, which Partita {} recorded",
+            live.by
+        )
+    })
+}
+
+fn print(flags: &DiffFlags, compared: &Compared) -> Result<ExitCode> {
+    let Compared { old, new, estimate } = compared;
+    let changes = difference::all_between(&old.1, &new.1);
+    let needless = difference::needless(&old.1, &new.1);
+    let is_dynamodb = flags.place.is_shared();
+    let mut out = std::io::stdout();
+    let needed = estimate.as_ref();
+    let needed = needed.filter(|_| changes.iter().any(|change| !change.is_free()));
+    let text = match flags.format {
+        CheckFormat::Json => {
+            let estimate = needed.map(|estimate| estimate.to_json(is_dynamodb));
+            let changes = difference::to_json(&changes);
+            json_text(&json!({ "changes": changes, "estimate": estimate, "needless": needless }))
+        }
+        CheckFormat::Text => {
+            let colours = match out.is_terminal() {
+                true => Colours::On,
+                false => Colours::Off,
+            };
+            let text = difference::to_text(file(old), file(new), &changes, colours);
+            let estimate = needed.map(|estimate| estimate.to_text(is_dynamodb));
+            let needless = needless.iter().map(|path| {
+                let line = new.1.origin.line(path).unwrap_or_default();
+                format!("No longer needed: `{path}` (line {line}).\n")
+            });
+            text + &estimate.unwrap_or_default() + &needless.collect::<String>()
+        }
+    };
+    out.write_all(text.as_bytes())?;
+    Ok(code(&changes))
+}
+
+fn file((name, design): &(String, Design)) -> File<'_> {
+    File {
+        name,
+        text: &design.origin.text,
+    }
+}
+
+fn code(changes: &[Change]) -> ExitCode {
+    if changes.iter().all(Change::is_free) {
+        ExitCode::SUCCESS
+    } else if changes.iter().all(Change::is_complete) {
+        ExitCode::from(MIGRATION)
+    } else {
+        ExitCode::from(UNCLEAR)
+    }
+}
