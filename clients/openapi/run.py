@@ -101,10 +101,31 @@ def run(folder, url, document):
         "PYTHONHASHSEED": "0",
     }
     code = subprocess.run(command, cwd=folder, env=environment).returncode
-    missing = promised(document) - succeeded(report, document)
+    missing = promised(document) - succeeded(report, document) - SECRET
     if missing:
         print(f"never answered with success: {', '.join(sorted(missing))}")
     return code or bool(missing)
+
+
+# What takes a password, a session, an account, a mailed link or a provider: nobody can draw one. The tests of accounts carry
+# these out.
+SECRET = {
+    f"auth.{name}"
+    for name in (
+        "administrator",
+        "changeEmail",
+        "changePassword",
+        "endSession",
+        "me",
+        "reset",
+        "returnFromProvider",
+        "signIn",
+        "signInAtProvider",
+        "signOut",
+        "unlinkProvider",
+        "verifyEmail",
+    )
+}
 
 
 def promised(document):

@@ -10,6 +10,7 @@ pub(crate) mod cast;
 pub(crate) mod contract;
 mod cursors;
 mod elsewhere;
+mod followed;
 mod interference;
 mod signed;
 pub(crate) mod theatre;

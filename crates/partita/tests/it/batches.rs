@@ -175,7 +175,12 @@ async fn send(partita: &Partita, batch: &[Operation], key: &str) {
     for _ in 0..60 {
         match partita.run_all_once(&ann, batch.to_vec(), key).await {
             Ok(answers) => return assert_eq!(answers.len(), batch.len()),
-            Err(PlanError::Conflict | PlanError::OutcomeUnknown | PlanError::Store(_)) => {}
+            Err(
+                PlanError::Conflict
+                | PlanError::Hot(_)
+                | PlanError::OutcomeUnknown
+                | PlanError::Store(_),
+            ) => {}
             Err(other) => panic!("{key}: {other}\n{batch:#?}"),
         }
     }

@@ -47,6 +47,11 @@ fn help() {
         &["token", "--help"],
         &["can", "--help"],
         &["plan", "--help"],
+        &["cost", "--help"],
+        &["backup", "--help"],
+        &["restore", "--help"],
+        &["copy", "--help"],
+        &["import", "--help"],
     ] {
         let name = format!("help_{}", command[0].trim_start_matches('-'));
         insta::assert_snapshot!(name, stdout(&run(command, "")));
@@ -280,11 +285,12 @@ fn a_typo_in_a_path_makes_no_directory() {
     let folder = tempfile::tempdir().unwrap();
     let typo = folder.path().join("daat");
     let path = typo.to_str().unwrap();
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 9] = [
         &["token", "stories", "--user", "ann"],
         &["jobs", "stories"],
         &["jobs", "stories", "--server", "127.0.0.1:1"],
         &["history", "stories"],
+        &["diff", "stories"],
         &["verify", "stories"],
         &["repair", "stories"],
         &["can", "stories", "read", "Story", "ann", "1"],

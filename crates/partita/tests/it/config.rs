@@ -48,13 +48,21 @@ fn some_value(key: &str) -> &'static str {
         "cache-mb" | "upload-mb" | "uploads-per-caller" | "table-state-delay" | "index-delay" => {
             "7"
         }
-        "connections" | "connections-per-address" | "idempotency-mb" => "7",
+        "connections" | "connections-per-address" | "idempotency-mb" | "backup-keep" => "7",
+        "feeds" | "feeds-per-caller" | "feed-buffer-kb" => "7",
         "bodies-mb" => "77",
         "trusted-proxy" => "10.0.0.7",
-        "set" => "Stage=test",
-        "memory" | "endpoint-only" | "no-endpoint" | "raw-writes" | "bind-urls" | "trust-clock" => {
-            "true"
-        }
+        "set"
+        | "receiver"
+        | "receiver-secret-file"
+        | "send-stream"
+        | "oidc"
+        | "oidc-client"
+        | "oidc-secret-file" => "Stage=test",
+        "mail" => "log",
+        "smtp-tls" => "tls",
+        "memory" | "endpoint-only" | "no-endpoint" | "raw-writes" | "bind-urls" | "trust-clock"
+        | "migrate" => "true",
         _ => "something",
     }
 }

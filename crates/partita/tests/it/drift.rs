@@ -164,7 +164,8 @@ fn on_the_command_line() {
 
     let (code, out, err) = run(&["verify", "stories", "--data", data]);
     assert_eq!((code, err.as_str()), (1, ""));
-    let rest = "1 item: 1 drift; `partita repair stories` mends what is derived";
+    let rest =
+        format!("1 item: 1 drift; `partita repair stories --data {data}` mends what is derived");
     assert_eq!(out, format!("drift    {told}\n{rest}\n"));
 
     let (code, out, _) = run(&["verify", "stories", "--format", "json", "--data", data]);

@@ -12,9 +12,10 @@ use partita_testkit::dynamodb_local::DynamoDbLocal;
 use reqwest::{Client, StatusCode};
 use serde_json::{Value as Json, json};
 
+use crate::accounts::{self, Circle};
 use crate::scenarios::in_library;
 use crate::server::{BINARY, Server, token_with};
-use crate::{beyond, live, memberships, repairs, tables};
+use crate::{beyond, live, memberships, repairs, schedules, soft_referrers, tables};
 
 /// The scenarios of every design. One process of DynamoDB Local serves them all: it takes longer to
 /// start than to answer.
@@ -28,7 +29,7 @@ async fn every_design_on_dynamodb_local() {
     for design in partita_design::shipped::all() {
         in_library(design.name, "remote", store.clone()).await;
     }
-    for design in ["helpdesk", "tenants", "clubs"] {
+    for design in ["helpdesk", "tenants", "clubs", "boards"] {
         in_library(design, "remote", store.clone()).await;
     }
 }
@@ -46,6 +47,35 @@ async fn memberships_on_dynamodb_local() {
     memberships::planted_mistakes_are_found(store, "remote").await;
 }
 
+/// The whole life of an account, and the real binary.
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_on_dynamodb_local() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let endpoint = local.endpoint();
+    let store: Arc<dyn Store> = Arc::new(RemoteStore::local(&endpoint, Timeouts::default()));
+    let circle = Circle::open(store.clone(), "circle-of-tests").await;
+    accounts::life::lives(&circle).await;
+    let circle = Circle::open(store, "circle-of-links").await;
+    accounts::linking::links(&circle).await;
+    let folder = tempfile::tempdir().unwrap();
+    let secret = folder.path().join("shared-secret");
+    std::fs::write(&secret, [7; 32]).unwrap();
+    let flags = [
+        "--store",
+        "dynamodb",
+        "--endpoint",
+        &endpoint,
+        "--region",
+        "us-east-1",
+    ];
+    let flags = [&flags[..], &["--secret-file", secret.to_str().unwrap()]].concat();
+    accounts::binary::newcomer(&folder.path().join("data"), &flags).await;
+    accounts::provider::google(&folder.path().join("google"), &flags).await;
+    crate::issuer::provisioning::first_administrator(&folder.path().join("pool"), &flags).await;
+}
+
 /// Several tables, jobs, limits, batches and races: what the scenarios leave out.
 #[tokio::test(flavor = "multi_thread")]
 async fn more_than_one_write_or_table_on_dynamodb_local() {
@@ -55,7 +85,19 @@ async fn more_than_one_write_or_table_on_dynamodb_local() {
     let store: Arc<dyn Store> =
         Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
     beyond::goes_well(store.clone()).await;
+    soft_referrers::follow_who_comes_back(store.clone()).await;
     tables::lives_in_two_tables(store).await;
+}
+
+/// Schedules and messages by two servers at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn schedules_and_messages_on_dynamodb_local() {
+    let Some(local) = DynamoDbLocal::start() else {
+        return;
+    };
+    let store: Arc<dyn Store> =
+        Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
+    schedules::mail_each_user_once(store).await;
 }
 
 /// Repairs of tables that a design understands only in part.

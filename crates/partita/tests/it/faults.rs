@@ -189,7 +189,7 @@ async fn client_work(
             Err(PlanError::Exists { .. }) => "exists",
             Err(PlanError::NotFound { .. } | PlanError::NotDeleted { .. }) => "not there",
             Err(PlanError::Invalid { .. }) => "no story",
-            Err(PlanError::Conflict | PlanError::OutcomeUnknown) => "gave up",
+            Err(PlanError::Conflict | PlanError::Hot(_) | PlanError::OutcomeUnknown) => "gave up",
             Err(other) => panic!("{other}"),
         };
         *outcomes.entry(outcome).or_insert(0) += 1;

@@ -5,7 +5,11 @@
 //! there; at the end, long after everything that has a time is over, there is nothing but that.
 //! Some items expire, and are removed by the store at some time after that. Mistakes that are
 //! planted in the planner's transactions must be found that way.
+//!
+//! On a simulated Amazon two to five servers share the objects: requests come late or twice, and
+//! copies, claims and commits of one server lie between those of another.
 
+mod ground;
 mod model;
 mod shelf;
 
@@ -13,39 +17,35 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use partita_core::Item;
-use partita_plan::{
-    Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings, UploadLimits,
-};
+use partita_plan::{Answer, Caller, Operation, Partita, PlanError, UploadLimits};
 use partita_remote::{RemoteStore, Timeouts};
-use partita_store::request::{DeleteItem, ReturnValues, Scan};
-use partita_store::surroundings::{Clock as _, ManualClock, SeededEntropy};
+use partita_store::request::Scan;
+use partita_store::surroundings::ManualClock;
 use partita_store::{ModelStore, Store};
+use partita_testkit::Simulation;
 use partita_testkit::dynamodb_local::DynamoDbLocal;
-use partita_testkit::faulty::{Faults, FaultyStore};
 
 use crate::histories::defects::Spoil;
 use crate::histories::witness::Witness;
 use crate::histories::world::World;
 use crate::stage;
+use ground::{Clouds, Ground, Still};
 use model::{Act, Model};
 use shelf::Shelf;
 
-const FAULTS: Faults = Faults {
-    conflict: 0.05,
-    throttle: 0.02,
-    unknown_outcome: 0.05,
-};
-
 const DAY: i64 = 86_400_000;
+
+/// A time that no store's own clock comes to, so that what expires is removed by the history alone.
+const START: i64 = 4_102_444_800_000;
 
 /// One history.
 struct History {
-    partita: Partita,
+    servers: Vec<Partita>,
+    ground: Arc<dyn Ground>,
     /// Where nothing goes wrong.
     store: Arc<dyn Store>,
     table: String,
     shelf: Arc<Shelf>,
-    clock: Arc<ManualClock>,
     random: fastrand::Rng,
     model: Model,
     accepted: usize,
@@ -68,28 +68,39 @@ type Answered = Option<Result<Answer, PlanError>>;
 type Judged = Result<(), String>;
 
 impl History {
+    /// With one server on a store.
     async fn begin(store: Arc<dyn Store>, clock: Arc<ManualClock>, table: &str, seed: u64) -> Self {
         let shelf = Arc::new(Shelf::default());
-        let surroundings = Surroundings {
-            clock: clock.clone(),
-            entropy: Arc::new(SeededEntropy::new(seed ^ 0xf11e)),
-            cursor_key: [7; 32],
-            patience: Patience {
-                attempts: 12,
-                pause_millis: 0,
-            },
-        };
-        let design = stage::design("archive", table);
-        let faulty = Arc::new(FaultyStore::calm(store.clone(), FAULTS, seed));
-        let partita = Partita::open_with(design, faulty.clone(), surroundings).await;
-        let partita = partita.unwrap();
-        faulty.begin();
+        let (still, servers) = Still::open(store.clone(), clock, (table, seed), &shelf).await;
+        History::on(still, servers, (store, table), shelf, seed)
+    }
+
+    /// With several servers on a simulated Amazon, whose transactions may be spoilt.
+    async fn begin_on_amazon(simulation: &Simulation, seed: u64, spoil: Option<Spoil>) -> Self {
+        let clock = Arc::new(simulation.clone());
+        let model = Arc::new(ModelStore::new(clock.clone()));
+        let world = World::new(stage::design("archive", "archive"));
+        let witness = Arc::new(Witness::new(model.clone(), world, clock, spoil));
+        let shelf = Arc::new(Shelf::far_away(simulation, seed));
+        let servers = (2 + (seed % 4) as usize, seed);
+        let stores = (model.clone(), witness as Arc<dyn Store>);
+        let (clouds, servers) = Clouds::open(simulation, stores, servers, &shelf).await;
+        History::on(clouds, servers, (model, "archive"), shelf, seed)
+    }
+
+    fn on(
+        ground: Arc<dyn Ground>,
+        servers: Vec<Partita>,
+        (store, table): (Arc<dyn Store>, &str),
+        shelf: Arc<Shelf>,
+        seed: u64,
+    ) -> Self {
         History {
-            partita: partita.with_objects(shelf.clone()),
+            servers,
+            ground,
             store,
             table: table.to_owned(),
             shelf,
-            clock,
             random: fastrand::Rng::with_seed(seed),
             model: Model::default(),
             accepted: 0,
@@ -97,10 +108,16 @@ impl History {
         }
     }
 
+    /// One of the servers.
+    fn server(&mut self) -> usize {
+        self.random.usize(..self.servers.len())
+    }
+
     /// Some operations, each judged by itself, and what is left of them all.
     async fn live(&mut self, operations: usize) -> Judged {
         for number in 0..operations {
             let now = self.now_seconds();
+            self.model.expire(now);
             let Some(act) = self.model.next(&mut self.random, now) else {
                 continue;
             };
@@ -113,14 +130,14 @@ impl History {
 
     async fn step(&mut self, act: Act) -> Judged {
         if let Act::Wait(hours) = act {
-            self.clock.advance(hours * 3_600_000);
-            self.model.expire(self.now_seconds());
+            self.ground.pass(hours * 3_600_000).await;
             // The store removes what has expired, sooner or later.
             if self.random.bool() {
                 self.remove_expired().await;
             }
             // What cannot be done now is done the next time.
-            let _ = self.partita.sweep_files(100).await;
+            let server = self.server();
+            let _ = self.servers[server].sweep_files(100).await;
             let unchanged = self.model.clone();
             return self.judge(&[unchanged]).await;
         }
@@ -142,18 +159,23 @@ impl History {
         let may_die = second.is_none() && self.random.bool();
         let fuse = may_die.then(|| self.random.u32(0..9));
         self.shelf.light(fuse);
+        let servers = [self.server(), self.server()];
         let work = async {
             tokio::join!(
-                self.run(first.operation.clone()),
-                self.run(second.as_ref().and_then(|one| one.operation.clone())),
+                self.run(servers[0], first.operation.clone()),
+                self.run(
+                    servers[1],
+                    second.as_ref().and_then(|one| one.operation.clone())
+                ),
             )
         };
         let answers = tokio::select! {
             answers = work => Some(answers),
             () = self.shelf.burnt() => None,
+            () = self.ground.death(), if may_die => None,
         };
         self.shelf.light(None);
-        self.settle().await;
+        self.settle(&answers).await;
         self.accepted += usize::from(matches!(&answers, Some((Some(Ok(_)), _))));
         self.crashes += usize::from(answers.is_none());
         let possible = match &answers {
@@ -177,18 +199,19 @@ impl History {
                 possible
             }
             // A process that died has done it or has not.
-            None => [true, false]
-                .into_iter()
-                .flat_map(|is_first| self.outcomes(&first, None, is_first, false))
-                .collect(),
+            None => {
+                let ends = [true, false].into_iter();
+                ends.flat_map(|is_first| self.outcomes(&first, None, is_first, false))
+                    .collect()
+            }
         };
         let judged = self.judge(&possible).await;
         judged.map_err(|fault| format!("{second:?}: {answers:?}: {fault}"))
     }
 
-    async fn run(&self, operation: Option<Operation>) -> Answered {
+    async fn run(&self, server: usize, operation: Option<Operation>) -> Answered {
         let ann = Caller::user("ann");
-        Some(self.partita.run(&ann, operation?).await)
+        Some(self.servers[server].run(&ann, operation?).await)
     }
 
     /// What there can be when one or both of two acts were done, in either order.
@@ -212,11 +235,18 @@ impl History {
         done.collect()
     }
 
-    /// Whatever a crash has left to others is done by them.
-    async fn settle(&self) {
-        for _ in 0..5 {
-            let _ = self.partita.take_over_jobs().await;
-            if self.partita.run_jobs().await.is_ok() {
+    /// What is still on its way comes, and whatever a crash has left to others is done by them.
+    async fn settle(&mut self, answers: &Option<(Answered, Answered)>) {
+        let is_open = |answer: &Answered| matches!(answer, Some(Err(PlanError::OutcomeUnknown)));
+        let is_known = answers
+            .as_ref()
+            .is_some_and(|(first, second)| !is_open(first) && !is_open(second));
+        if !is_known {
+            self.ground.late().await;
+        }
+        for _ in 0..20 {
+            let server = self.server();
+            if self.ground.take_over(&self.servers[server]).await {
                 return;
             }
         }
@@ -249,12 +279,12 @@ impl History {
             open: 1_000,
         };
         let ann = Caller::user("ann");
-        let asked = self
-            .partita
-            .allow_upload(&ann, prefix, "image/png", Some(3), limits);
+        let server = self.server();
+        let server = &self.servers[server];
+        let asked = server.allow_upload(&ann, prefix, "image/png", Some(3), limits);
         let upload = asked.await.ok()?;
         let bytes = self.shelf.put(&upload.name);
-        let arrived = self.partita.arrived(&upload.bucket, &upload.name).await;
+        let arrived = server.arrived(&upload.bucket, &upload.name).await;
         Some((arrived.ok()?, bytes))
     }
 
@@ -286,23 +316,30 @@ impl History {
                 found.add(row, bytes);
             }
         }
-        let fits = possible.iter().find(|model| model.is(&found));
-        let Some(fits) = fits else {
+        // Some of it may have expired since it was done.
+        let now = self.now_seconds();
+        let possible = possible.iter().cloned().map(|mut model| {
+            model.expire(now);
+            model
+        });
+        let mut possible: Vec<Model> = possible.collect();
+        let Some(fits) = possible.iter().position(|model| model.is(&found)) else {
             let expected: Vec<_> = possible.iter().map(|model| &model.items).collect();
             return Err(format!("there is {:?}, not {expected:?}", found.items));
         };
-        self.model = fits.clone();
+        self.model = possible.swap_remove(fits);
         Ok(())
     }
 
     /// Long after everything: all that items name is there and can be read, and nothing else.
     async fn end(&mut self) -> Judged {
-        self.clock.advance(100 * DAY);
-        self.model.expire(self.now_seconds());
+        self.ground.pass(100 * DAY).await;
+        self.ground.calm();
         self.remove_expired().await;
         let mut quiet = 0;
         while quiet < 3 {
-            let swept = self.partita.sweep_files(100).await;
+            let server = self.server();
+            let swept = self.servers[server].sweep_files(100).await;
             let is_quiet = swept.is_ok_and(|swept| !swept.has_more && swept.removed == 0);
             quiet = if is_quiet { quiet + 1 } else { 0 };
         }
@@ -312,9 +349,13 @@ impl History {
         let ann = Caller::user("ann");
         for row in rows.iter().filter(|row| row.kind != "Version") {
             for name in &row.names {
-                let mut read = self.partita.file(&ann, name).await;
-                while matches!(read, Err(PlanError::Store(_) | PlanError::Conflict)) {
-                    read = self.partita.file(&ann, name).await;
+                let server = &self.servers[0];
+                let mut read = server.file(&ann, name).await;
+                while matches!(
+                    read,
+                    Err(PlanError::Store(_) | PlanError::Conflict | PlanError::Hot(_))
+                ) {
+                    read = server.file(&ann, name).await;
                 }
                 let (kind, id) = (&row.kind, &row.id);
                 read.map_err(|error| format!("{kind} {id} names {name}: {error}"))?;
@@ -331,28 +372,13 @@ impl History {
     }
 
     fn now_seconds(&self) -> i64 {
-        self.clock.now_millis() / 1000
+        self.ground.now_millis() / 1000
     }
 
     /// Does what the store does with items that have expired, by the clock of the history.
     async fn remove_expired(&self) {
-        for item in self.all(&self.table).await {
-            let row = model::row(&item).unwrap();
-            if row.until.is_none_or(|until| until >= self.now_seconds()) {
-                continue;
-            }
-            let key = ["PK", "SK"].map(|name| (name.to_owned(), item.get(name).unwrap().clone()));
-            let delete = DeleteItem {
-                table: self.table.parse().unwrap(),
-                key: Item::from(key),
-                condition: None,
-                return_item_on_failure: false,
-            };
-            self.store
-                .delete_item(delete, ReturnValues::None)
-                .await
-                .unwrap();
-        }
+        let items = self.all(&self.table).await;
+        self.ground.sweep(&items).await;
     }
 
     async fn rows(&self) -> Vec<model::Row> {
@@ -377,9 +403,8 @@ impl History {
     }
 }
 
-/// A time that no store's own clock comes to, so that what expires is removed by the history alone.
 fn clock() -> Arc<ManualClock> {
-    Arc::new(ManualClock::at(4_102_444_800_000))
+    Arc::new(ManualClock::at(START))
 }
 
 /// Histories, each with a table of its own, on the stores that they are given.
@@ -413,8 +438,6 @@ async fn on_the_model() {
         None if is_long => 0..300,
         None => 0..12,
     };
-    // Every transaction of the model goes over the tokens of all before it, so each history has its
-    // own.
     go_well(|| Arc::new(ModelStore::default()), seeds, 150).await;
 }
 
@@ -433,6 +456,48 @@ async fn on_dynamodb_local() {
     let store = RemoteStore::local(&local.endpoint(), Timeouts::default());
     let store = Arc::new(store);
     go_well(|| store.clone(), 0..2, 80).await;
+}
+
+/// A history with two to five servers on a simulated Amazon. Answers how many operations were
+/// accepted, and how many crashes there were.
+fn on_amazon(seed: u64, operations: usize, spoil: Option<Spoil>) -> Result<(usize, usize), String> {
+    let simulation = Simulation::new(seed, START);
+    simulation.run(async {
+        let mut history = History::begin_on_amazon(&simulation, seed, spoil).await;
+        history.live(operations).await?;
+        Ok((history.accepted, history.crashes))
+    })
+}
+
+/// A sample, or as many histories as `PARTITA_AMAZON` says, from the seed `PARTITA_FROM` on.
+#[test]
+fn amazon_files() {
+    let number = |name: &str| {
+        let text = std::env::var(name).ok();
+        text.map(|text| text.parse::<u64>().unwrap())
+    };
+    let from = number("PARTITA_FROM").unwrap_or(0);
+    let seeds = match (number("PARTITA_SEED"), number("PARTITA_AMAZON")) {
+        (Some(seed), _) => seed..seed + 1,
+        (None, count) => from..from + count.unwrap_or(3),
+    };
+    let (mut accepted, mut crashes, mut failed) = (0, 0, Vec::new());
+    for seed in seeds.clone() {
+        match on_amazon(seed, 150, None) {
+            Ok((more, died)) => {
+                accepted += more;
+                crashes += died;
+            }
+            Err(fault) => {
+                println!("PARTITA_SEED={seed} replays this one of amazon_files: {fault}");
+                failed.push(seed);
+            }
+        }
+    }
+    assert!(failed.is_empty(), "these seeds failed: {failed:?}");
+    let all = seeds.count();
+    println!("{all} histories of files: {accepted} operations accepted, {crashes} crashes");
+    assert!(accepted > all * 30, "hardly anything was accepted");
 }
 
 /// A mistake, how it is made, and a word of the law that finds it.
@@ -485,6 +550,23 @@ async fn find_every_planted_mistake() {
         match found {
             Some(fault) => println!("{mistake}: {fault}"),
             None => missed.push(mistake),
+        }
+    }
+    assert!(missed.is_empty(), "nobody noticed that {missed:?}");
+}
+
+/// The same mistakes, where several servers make them.
+#[test]
+fn amazon_finds_every_planted_mistake() {
+    let mut missed = Vec::new();
+    for (mistake, spoil, told) in DEFECTS {
+        let mut seeds = 0..24;
+        let is_found = seeds.any(|seed| {
+            let judged = on_amazon(seed, 150, Some(spoil));
+            judged.is_err_and(|fault| fault.contains(told))
+        });
+        if !is_found {
+            missed.push(mistake);
         }
     }
     assert!(missed.is_empty(), "nobody noticed that {missed:?}");

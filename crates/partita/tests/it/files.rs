@@ -18,8 +18,8 @@ const ANN: &str = "0a0a0a0a-0a0a-4a0a-8a0a-0a0a0a0a0a0a";
 /// A server with one design, and its callers.
 pub(crate) struct Stand {
     design: &'static str,
-    data: tempfile::TempDir,
-    server: Server,
+    pub(crate) data: tempfile::TempDir,
+    pub(crate) server: Server,
     client: Client,
 }
 
@@ -150,7 +150,7 @@ fn problem(json: &Json) -> &str {
     name.trim_start_matches("urn:partita:problem:")
 }
 
-async fn family(stand: &Stand) -> (String, String, String) {
+pub(crate) async fn family(stand: &Stand) -> (String, String, String) {
     let ann = stand.token("ann", &[]);
     let bob = stand.token("bob", &[]);
     let eve = stand.token("eve", &[]);

@@ -224,6 +224,60 @@ fn new_table(client: &Client, table: &str) -> CreateTableFluentBuilder {
         .key_schema(key.build().unwrap())
 }
 
+/// Items that were put into a table over the endpoint before any design had it are taken to follow the
+/// first one. The log warns of them, and `verify` reports what does not.
+#[tokio::test]
+async fn items_from_before_a_design_are_adopted_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path(), &["--endpoint-only"]);
+    let client = client(&server.base, "any");
+    let mut table = client
+        .create_table()
+        .table_name(TABLE)
+        .billing_mode(BillingMode::PayPerRequest);
+    for (name, kind) in [("PK", KeyType::Hash), ("SK", KeyType::Range)] {
+        let definition = AttributeDefinition::builder().attribute_name(name);
+        let definition = definition.attribute_type(ScalarAttributeType::S);
+        let key = KeySchemaElement::builder().attribute_name(name);
+        table = table
+            .attribute_definitions(definition.build().unwrap())
+            .key_schema(key.key_type(kind).build().unwrap());
+    }
+    table.send().await.unwrap();
+    let put = client.put_item().table_name(TABLE);
+    let put = put.item("PK", text("USER#ann"));
+    let put = put.item("SK", text(&format!("STORY#{STORY}")));
+    put.item("ItemType", text("StoryIndex"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(server.stop(), Some(0));
+
+    let log = folder.path().join("log");
+    let mut command = Command::new(BINARY);
+    command.stderr(std::fs::File::create(&log).unwrap());
+    let server = Server::start_by(command, folder.path(), &["stories"]);
+    let warned = std::fs::read_to_string(&log).unwrap();
+    assert!(warned.contains("taken to follow this one"), "{warned}");
+    let verify = Command::new(BINARY)
+        .args(["verify", "stories", "--data"])
+        .arg(folder.path())
+        .env_remove("TABLE_NAME")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(verify.stdout).unwrap();
+    assert_eq!(verify.status.code(), Some(1), "{said}");
+    assert!(said.contains("is left behind by a `Story`"), "{said}");
+    // From then on the design governs the table.
+    let delete = client_of(&server).delete_item().table_name(TABLE);
+    let delete = delete.key("PK", text("USER#ann"));
+    denied(delete.key("SK", text("STORY#1")).send().await);
+}
+
+fn client_of(server: &Server) -> Client {
+    client(&server.base, "any")
+}
+
 async fn create_table(client: &Client, table: &str) {
     new_table(client, table).send().await.unwrap();
 }

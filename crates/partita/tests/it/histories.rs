@@ -13,6 +13,8 @@
 //! | `drawn` | designs that are drawn |
 //! | `cast` | who takes part |
 //! | `prelude`, `history`, `step` | one history from its beginning to its end |
+//! | `amazon`, `misuse` | histories with several servers on a simulated Amazon, and mistakes in its use |
+//! | `outgoing` | what is scheduled and what leaves, with several servers on a simulated Amazon |
 //! | `witness` | a store that sees every commit |
 //! | `laws`, `accounts` | what must be so of every commit, and at the end |
 //! | `defects` | mistakes that a history must find |
@@ -22,12 +24,15 @@
 //! its seed and the operations that are enough for it.
 
 mod accounts;
-mod cast;
+mod amazon;
+pub(crate) mod cast;
 pub(crate) mod defects;
 pub(crate) mod drawn;
 mod generator;
 pub(crate) mod history;
 mod laws;
+mod misuse;
+mod outgoing;
 mod prelude;
 mod scene;
 mod shorten;
@@ -38,6 +43,7 @@ pub(crate) mod world;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use generator::{Kind, Scores};
@@ -47,7 +53,7 @@ use partita_design::Design;
 use crate::stage;
 
 /// Histories in which a planted mistake must show.
-const SEEDS_OF_A_DEFECT: u64 = 8;
+const SEEDS_OF_A_DEFECT: u64 = 32;
 
 /// Histories of one design, and what they came to together.
 #[derive(Default)]
@@ -305,4 +311,140 @@ fn on_dynamodb_local() {
         partita_remote::RemoteStore::local(&local.endpoint(), timeouts),
     );
     finds_mistakes("clubs", &store);
+}
+
+/// The plan of a history on the simulated Amazon.
+fn plan_on_amazon(design: &'static str, seed: u64, operations: usize) -> Plan {
+    Plan {
+        design,
+        text: None,
+        seed,
+        operations,
+        has_crowds: false,
+        has_crashes: true,
+        spoil: None,
+        focus: &[],
+        script: None,
+    }
+}
+
+/// Histories of a design with two to five servers on a simulated Amazon: a sample, or as many as
+/// `PARTITA_AMAZON` says, from the seed `PARTITA_FROM` on. `PARTITA_SEED` replays one.
+///
+/// One that fails is told with the command that replays it, and the others go on.
+fn stays_right_on_amazon(design: &'static str, tell: impl Fn(String)) -> String {
+    let number = |name: &str| {
+        let text = std::env::var(name).ok();
+        text.map(|text| text.parse::<u64>().unwrap())
+    };
+    let count = number("PARTITA_AMAZON");
+    let from = number("PARTITA_FROM").unwrap_or(0);
+    let seeds = match number("PARTITA_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => from..from + count.unwrap_or(1),
+    };
+    let operations = if count.is_some() { 200 } else { 60 };
+    let mut chronicle = Chronicle::default();
+    let mut failed = Vec::new();
+    for seed in seeds.clone() {
+        let servers = 2 + (seed % 4) as usize;
+        let plan = Plan {
+            has_crowds: count.is_some() && seed % 8 == 3,
+            ..plan_on_amazon(design, seed, operations)
+        };
+        let run = AssertUnwindSafe(|| amazon::run(&plan, servers, None));
+        let outcome = catch_unwind(run).unwrap_or_else(|_| Outcome {
+            faults: vec!["it panicked".to_owned()],
+            ..Outcome::default()
+        });
+        if !outcome.faults.is_empty() {
+            let faults = &outcome.faults;
+            let command = replay(design, seed);
+            tell(format!(
+                "{design} with {servers} servers: {faults:#?}\n{command}"
+            ));
+            failed.push(seed);
+        }
+        chronicle.add(outcome);
+        let done = seed + 1 - seeds.start;
+        if done % 100 == 0 {
+            let (tried, bad) = (chronicle.tried(), failed.len());
+            tell(format!(
+                "{design} on Amazon: {done} histories, {tried} operations, {bad} failed"
+            ));
+        }
+    }
+    let commands: Vec<_> = failed.iter().map(|seed| replay(design, *seed)).collect();
+    assert!(failed.is_empty(), "{}", commands.join("\n"));
+    let Range { start, end } = seeds;
+    chronicle.summary(&format!("{design} on Amazon, seeds {start} to {}", end - 1))
+}
+
+/// The command that replays a long history on Amazon.
+fn replay(design: &str, seed: u64) -> String {
+    format!(
+        "PARTITA_AMAZON=1 PARTITA_SEED={seed} cargo test --release --workspace --all-features \
+         --locked --test it histories::amazon_{design} -- --nocapture"
+    )
+}
+
+macro_rules! designs_on_amazon {
+    ($($name:ident $design:ident)*) => {$(
+        #[test]
+        fn $name() {
+            let tell = |line| println!("{line}");
+            tell(stays_right_on_amazon(stringify!($design), tell));
+        }
+    )*};
+}
+
+designs_on_amazon! {
+    amazon_stories stories
+    amazon_storyhub storyhub
+    amazon_mediahub mediahub
+    amazon_holdthatthought holdthatthought
+    amazon_figureforge figureforge
+    amazon_helpdesk helpdesk
+    amazon_clubs clubs
+}
+
+/// Every mistake in the use of Amazon is found by a history with several servers; with
+/// `PARTITA_AMAZON` some of a planner's are looked for, too.
+#[test]
+fn amazon_finds_every_planted_mistake() {
+    let mut missed = Vec::new();
+    for (misuse, design, focus, has_crowds) in misuse::MISUSES {
+        let found = (0..SEEDS_OF_A_DEFECT).find_map(|seed| {
+            let plan = Plan {
+                focus,
+                has_crowds: *has_crowds,
+                ..plan_on_amazon(design, seed, 90)
+            };
+            amazon::run(&plan, 3, Some(*misuse))
+                .faults
+                .into_iter()
+                .next()
+        });
+        match found {
+            Some(fault) => println!("{misuse:?}: {fault}"),
+            None => missed.push(format!("{misuse:?}")),
+        }
+    }
+    let is_long = std::env::var_os("PARTITA_AMAZON").is_some();
+    let on_amazon = |one: &&defects::Defect| is_long && defects::ON_AMAZON.contains(&one.mistake);
+    for defect in defects::DEFECTS.iter().filter(on_amazon) {
+        let found = (0..SEEDS_OF_A_DEFECT).any(|seed| {
+            let plan = Plan {
+                spoil: Some(defect.spoil),
+                focus: defect.focus,
+                ..plan_on_amazon(defect.design, seed, 120)
+            };
+            let faults = amazon::run(&plan, 3, None).faults;
+            faults.iter().any(|fault| fault.contains(defect.told))
+        });
+        if !found {
+            missed.push(defect.mistake.to_owned());
+        }
+    }
+    assert!(missed.is_empty(), "nobody noticed {missed:?}");
 }

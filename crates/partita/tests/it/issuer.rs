@@ -1,5 +1,8 @@
 //! Tokens of another issuer, through the real binary with a key set in a file.
 
+#[cfg(feature = "https")]
+pub(crate) mod provisioning;
+
 use std::process::Command;
 
 use base64::Engine as _;
@@ -18,7 +21,15 @@ mod test_keys;
 
 const POOL: &str = "https://cognito-idp.eu-west-1.amazonaws.com/pool";
 
-fn signed(key: &str, claims: &Json) -> String {
+pub(crate) fn key_set() -> Json {
+    json!({"keys": [{"kty": "RSA", "kid": "r1", "alg": "RS256", "use": "sig", "n": test_keys::RSA_MODULUS, "e": "AQAB"}]})
+}
+
+pub(crate) fn now() -> i64 {
+    SystemClock.now_millis() / 1000
+}
+
+pub(crate) fn signed(key: &str, claims: &Json) -> String {
     let der = STANDARD.decode(test_keys::RSA).unwrap();
     let header = Header {
         kid: Some(key.to_owned()),
@@ -31,8 +42,7 @@ fn signed(key: &str, claims: &Json) -> String {
 async fn a_token_of_a_pool_opens_what_its_user_may_do() {
     let data = tempfile::tempdir().unwrap();
     let keys = data.path().join("jwks.json");
-    let set = json!({"keys": [{"kty": "RSA", "kid": "r1", "alg": "RS256", "use": "sig", "n": test_keys::RSA_MODULUS, "e": "AQAB"}]});
-    std::fs::write(&keys, set.to_string()).unwrap();
+    std::fs::write(&keys, key_set().to_string()).unwrap();
     let flags = [
         "stories",
         "--jwks",
@@ -48,7 +58,7 @@ async fn a_token_of_a_pool_opens_what_its_user_may_do() {
         let call = Client::new().get(&url).bearer_auth(token);
         call.send().await.unwrap().status().as_u16()
     };
-    let now = SystemClock.now_millis() / 1000;
+    let now = now();
     let claims = |name: &str, value: Json| {
         let mut claims = json!({"iss": POOL, "client_id": "app", "token_use": "access", "sub": "ann", "exp": now + 600});
         claims[name] = value;
@@ -81,25 +91,38 @@ async fn a_token_of_a_pool_opens_what_its_user_may_do() {
     assert_eq!(status(&token(data.path(), "ann")).await, 200, "our own");
 }
 
-/// A key set on a web server of this machine.
+/// Serves the key set on a web server of this machine.
 #[cfg(feature = "https")]
-#[tokio::test]
-async fn keys_come_from_the_web() {
-    let set = json!({"keys": [{"kty": "RSA", "kid": "r1", "alg": "RS256", "use": "sig", "n": test_keys::RSA_MODULUS, "e": "AQAB"}]});
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
+fn publish_keys(listener: tokio::net::TcpListener) -> tokio::task::JoinHandle<std::io::Result<()>> {
     let router = axum::Router::new().route(
         "/jwks.json",
-        axum::routing::get(async move || set.to_string()),
+        axum::routing::get(async || key_set().to_string()),
     );
     let service = partita_api::server::service(router);
     let limits = partita_api::Limits::default();
-    let web = tokio::spawn(partita_api::serve(
+    tokio::spawn(partita_api::serve(
         listener,
         service,
         limits,
         std::future::pending(),
-    ));
+    ))
+}
+
+/// The URL of the key set.
+#[cfg(feature = "https")]
+async fn web_of_keys() -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
+    publish_keys(listener);
+    url
+}
+
+#[cfg(feature = "https")]
+#[tokio::test]
+async fn keys_come_from_the_web() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/jwks.json", listener.local_addr().unwrap());
+    let web = publish_keys(listener);
     let data = tempfile::tempdir().unwrap();
     let flags = [
         "stories",
@@ -116,7 +139,7 @@ async fn keys_come_from_the_web() {
     };
     // Meanwhile this thread is the web.
     let server = tokio::task::spawn_blocking(start).await.unwrap();
-    let now = SystemClock.now_millis() / 1000;
+    let now = now();
     let claims = json!({"iss": POOL, "aud": "app", "sub": "ann", "exp": now + 600});
     for (key, status) in [("r1", 200), ("r2", 401)] {
         let url = format!("{}/stories/query/stories?userId=ann", server.base);

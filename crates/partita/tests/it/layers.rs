@@ -7,12 +7,19 @@ use std::path::Path;
 use toml::Table;
 
 /// What each crate may use of the others.
-const ALLOWED: [(&str, &[&str]); 12] = [
+const ALLOWED: [(&str, &[&str]); 14] = [
     ("partita-core", &[]),
     ("partita-store", &["partita-core"]),
     // For tests alone: it is in nobody else's list.
     ("partita-testkit", &["partita-core", "partita-store"]),
     ("partita-engine", &["partita-core", "partita-store"]),
+    // It sees the one store that it backs up, and no design.
+    ("partita-backup", &["partita-store", "partita-engine"]),
+    // It moves tables, whatever design they are of.
+    (
+        "partita-transfer",
+        &["partita-core", "partita-store", "partita-engine"],
+    ),
     ("partita-wire", &["partita-core", "partita-store"]),
     ("partita-remote", &["partita-core", "partita-store"]),
     ("partita-design", &["partita-core"]),
@@ -56,11 +63,13 @@ const ALLOWED: [(&str, &[&str]); 12] = [
     (
         "partita",
         &[
+            "partita-backup",
             "partita-bench",
             "partita-core",
             "partita-store",
             "partita-engine",
             "partita-remote",
+            "partita-transfer",
             "partita-design",
             "partita-plan",
             "partita-verify",
@@ -76,7 +85,7 @@ const RESERVED: [(&str, &[&str]); 5] = [
     ("fjall", &["partita-engine"]),
     ("anyhow", &["partita", "partita-bench"]),
     ("axum", &["partita-api", "partita"]),
-    ("object_store", &["partita-api"]),
+    ("object_store", &["partita-api", "partita-backup"]),
 ];
 
 /// What core and design must never need: waiting, time, randomness, files.

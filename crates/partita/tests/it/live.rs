@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use partita_core::{Map, Value};
 use partita_design::difference::between;
-use partita_design::{Design, Difference, fingerprint, shipped};
+use partita_design::{Change, Design, fingerprint, shipped};
 use partita_engine::{EngineStore, Options, Upkeep};
 use partita_plan::{Caller, DesignError, Operation, Partita, PlanError, Surroundings};
 use partita_store::request::{DeleteItem, GetItem, ListTables, PutItem, ReturnValues};
@@ -105,8 +105,8 @@ fn cases() -> (String, Vec<Case>) {
 }
 
 /// What becomes of a change beside items.
-fn verdict(differences: &[Difference]) -> Vec<String> {
-    let refused = differences.iter().filter(|one| !one.is_free);
+fn verdict(differences: &[Change]) -> Vec<String> {
+    let refused = differences.iter().filter(|one| !one.is_free());
     let refused: Vec<String> = refused.map(ToString::to_string).collect();
     if !refused.is_empty() {
         return std::iter::once("refused".to_owned())
@@ -481,4 +481,83 @@ async fn every_command_refuses_another_design_in_the_same_words() {
     let version = Regex::new(r"Partita \d+\.\d+\.\d+").unwrap();
     let said = time.replace_all(&said[0], "[time]");
     insta::assert_snapshot!(version.replace_all(&said, "Partita [version]"));
+}
+
+/// Items of an entity that is new, which another program wrote.
+pub(crate) async fn a_new_entity_is_refused_beside_its_items(store: Arc<dyn Store>) {
+    let base = notes();
+    let more = format!(
+        "{base}\n{}",
+        r#"
+[entity.Room]
+PK = "ROOM#{roomId}"
+SK = "ROOM"
+
+[entity.Room.attributes]
+roomId = "string"
+seats  = "count of Seat"
+
+[entity.Room.allow]
+"*" = "public"
+
+[entity.Room.unique]
+roomId = "U#{roomId}"
+
+[entity.Seat]
+PK = "ROOM#{roomId}"
+SK = "SEAT#{n}"
+
+[entity.Seat.attributes]
+roomId = "string"
+n      = "string"
+
+[entity.Seat.refs]
+room = "Room, on delete cascade"
+
+[entity.Seat.allow]
+"*" = "public"
+"#
+    );
+    for (number, key, name) in [
+        (1, ("ROOM#r", "SEAT#1"), "entity.Seat"),
+        (2, ("ROOM#r", "ROOM"), "entity.Room"),
+        (3, ("U#r", "UNIQUE"), "entity.Room"),
+    ] {
+        let table = format!("rooms-{number}");
+        create_user(&open(&store, &base, &table).await.unwrap()).await;
+        let item = string_key(("PK", key.0), ("SK", key.1));
+        let put = PutItem::new(table.parse().unwrap(), item.clone());
+        store.put_item(put, ReturnValues::None).await.unwrap();
+        let refused = open(&store, &more, &table).await.err().unwrap().to_string();
+        assert!(
+            refused.contains(&format!("added {name} (line ")),
+            "{refused}"
+        );
+        let example = format!("is stored already, `{}` `{}`", key.0, key.1);
+        assert!(refused.contains(&example), "{refused}");
+        let partita = open(&store, &base, &table).await.unwrap();
+        assert_eq!(numbers(&partita.history().await.unwrap()), [1]);
+        let delete = DeleteItem {
+            table: table.parse().unwrap(),
+            key: item,
+            condition: None,
+            return_item_on_failure: false,
+        };
+        store.delete_item(delete, ReturnValues::None).await.unwrap();
+        let partita = open(&store, &more, &table).await.unwrap();
+        assert_eq!(numbers(&partita.history().await.unwrap()), [1, 2]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_entity_is_refused_beside_its_items_in_memory() {
+    a_new_entity_is_refused_beside_its_items(Arc::new(ModelStore::default())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_entity_is_refused_beside_its_items_on_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options::new(Arc::new(SystemClock)).upkeep(Upkeep::OnRequest);
+    let store = EngineStore::open(folder.path(), options).unwrap();
+    a_new_entity_is_refused_beside_its_items(Arc::new(store)).await;
 }

@@ -53,48 +53,30 @@ async fn secrets_are_in_no_log() {
     );
     let client = Client::new();
     let created = client
-        .post(format!("{base}/User"))
+        .post(format!("{base}/auth/sign-up"))
         .json(
-            &json!({"userId": user, "email": "ann@example.org", "username": "ann",
-            "provider": "email", "emailPreferences": {}, "passwordHash": "the-hash-of-ann"}),
+            &json!({"email": "ann@example.org", "username": "ann", "emailPreferences": {},
+            "password": "the-password-of-ann"}),
         )
         .header("x-request-id", "of-the-test-1")
         .send()
         .await
         .unwrap();
-    assert_eq!(created.status(), 201);
+    assert_eq!(created.status(), 202);
     assert_eq!(created.headers()["x-request-id"], "of-the-test-1");
-    let expires = "2099-01-01T00:00:00.000Z";
-    let created = client
-        .post(format!("{base}/UserSession"))
-        .bearer_auth(&token)
-        .json(&json!({"sessionId": session, "userId": user, "expiresAt": expires}))
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(created.status(), 201);
-    let url = format!("{base}/UserSession/{session}");
-    assert_eq!(
-        client
-            .get(&url)
-            .bearer_auth(&token)
-            .send()
-            .await
-            .unwrap()
-            .status(),
-        200
-    );
-    let url = format!("{base}/UserSesion/{session}?why=the-query");
-    assert_eq!(
-        client
-            .get(&url)
-            .bearer_auth(&token)
-            .send()
-            .await
-            .unwrap()
-            .status(),
-        404
-    );
+    let body = json!({"login": "ann@example.org", "password": "another-password"});
+    let refused = client.post(format!("{base}/auth/sign-in")).json(&body);
+    assert_eq!(refused.send().await.unwrap().status(), 401);
+    let credential = format!("{session}.a-secret-of-a-session");
+    for (path, bearer) in [
+        ("UserSession", &token),
+        ("UserSesion", &token),
+        ("UserSession", &credential),
+    ] {
+        let url = format!("{base}/{path}/{session}?why=the-query");
+        let answer = client.get(&url).bearer_auth(bearer).send().await.unwrap();
+        assert_eq!(answer.status(), 401);
+    }
 
     let stopped = Command::new("kill")
         .args(["-TERM", &child.id().to_string()])
@@ -108,13 +90,14 @@ async fn secrets_are_in_no_log() {
         .collect();
     let request = |id: &str| lines.iter().find(|line| line["fields"]["request"] == id);
     let fields = &request("of-the-test-1").unwrap()["fields"];
-    assert_eq!(fields["operation"], "User.create", "{fields}");
-    assert_eq!(fields["status"], 201, "{fields}");
+    assert_eq!(fields["operation"], "auth.signUp", "{fields}");
+    assert_eq!(fields["status"], 202, "{fields}");
     let (_, signature) = token.rsplit_once('.').unwrap();
     for secret in [
         signature,
-        session,
-        "the-hash-of-ann",
+        "a-secret-of-a-session",
+        "the-password-of-ann",
+        "another-password",
         "the-query",
         "secret-of-the-endpoint",
     ] {

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use reqwest::{Client, StatusCode};
 
 use crate::endpoint::Endpoint;
+use crate::feeds::wire::Events;
 use crate::server::{Server, token};
 
 const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=any";
@@ -94,6 +95,47 @@ async fn a_server_of_designs_is_watched_too() {
     assert_eq!(server.stop(), Some(0));
 }
 
+/// Feeds are counted, under the names that docs/feeds.md lists.
+#[tokio::test]
+async fn feeds_are_counted() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["storyhub"]);
+    let (client, url) = (Client::new(), &server.base);
+    let follow = |path: &str| Events::open(client.get(format!("{url}/storyhub/{path}")));
+    let mut feed = follow("query/browse").await.unwrap();
+    feed.rows().await;
+    let refused = follow("query/browse?limit=3").await.err().unwrap();
+    assert_eq!(refused.status(), 400);
+    let stale = client.get(format!("{url}/storyhub/query/browse"));
+    let mut stale = Events::open(stale.header("Last-Event-ID", "nonsense"))
+        .await
+        .unwrap();
+    assert_eq!(stale.next().await.unwrap().name, "refetch");
+    let (_, text) = get(&client, url, "/metrics").await;
+    let docs = include_str!("../../../../docs/feeds.md");
+    let mut told = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with("partita_feed")) {
+        told.push(line);
+        let (name, _) = line.split_once('{').unwrap();
+        assert!(docs.contains(&format!("`{name}{{design}}`")), "{name}");
+    }
+    assert_eq!(
+        told,
+        [
+            r#"partita_feeds{design="storyhub"} 2"#,
+            r#"partita_feed_events_total{design="storyhub"} 0"#,
+            r#"partita_feed_refetches_total{design="storyhub"} 1"#,
+            r#"partita_feeds_refused_total{design="storyhub"} 1"#,
+        ]
+    );
+    drop((feed, stale));
+    // The server learns in a moment that the connections are closed.
+    let closed = r#"partita_feeds{design="storyhub"} 0"#;
+    while !get(&client, url, "/metrics").await.1.contains(closed) {
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn metrics_of_designs_are_not_for_everybody() {
     let data = tempfile::tempdir().unwrap();
@@ -103,6 +145,39 @@ async fn metrics_of_designs_are_not_for_everybody() {
     assert_eq!(get(&client, &server.base, "/metrics").await.0, 404);
     let aside = server.said("metrics").strip_suffix("/metrics").unwrap();
     assert_eq!(get(&client, aside, "/metrics").await.0, 200);
+}
+
+/// A proxy on this machine asks for others.
+#[tokio::test]
+async fn metrics_are_not_told_through_a_proxy() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["stories"]);
+    let (client, url) = (Client::new(), format!("{}/metrics", server.base));
+    assert_eq!(client.get(&url).send().await.unwrap().status(), 200);
+    for (name, value) in [
+        ("x-forwarded-for", "203.0.113.7"),
+        ("x-forwarded-proto", "https"),
+        ("forwarded", "for=203.0.113.7"),
+        ("x-real-ip", "203.0.113.7"),
+        ("via", "1.1 proxy"),
+        ("host", "stories.example"),
+        ("origin", "https://stories.example"),
+    ] {
+        let asked = client.get(&url).header(name, value).send().await.unwrap();
+        assert_eq!(asked.status(), 404, "{name}");
+    }
+    drop(server);
+    // A proxy that says nothing is known by the flag.
+    let flags = ["stories", "--public-url", "https://stories.example"];
+    let server = Server::start(data.path(), &flags);
+    assert_eq!(get(&client, &server.base, "/metrics").await.0, 404);
+    assert_eq!(get(&client, &server.base, "/healthz").await.0, 200);
+    drop(server);
+    let flags = [&flags[..], &["--metrics-listen", "127.0.0.1:0"]].concat();
+    let server = Server::start(data.path(), &flags);
+    let aside = server.said("metrics");
+    let asked = client.get(aside).header("x-forwarded-for", "203.0.113.7");
+    assert_eq!(asked.send().await.unwrap().status(), 200);
 }
 
 /// While open requests end, load balancers learn to send no more.

@@ -13,12 +13,12 @@ use partita_store::capacity::Metered;
 use partita_store::request::{
     BatchGetItem, BatchGot, GetItem, Page, PutItem, Query, ReturnValues, Scan,
 };
-use partita_store::{Layer, ModelStore, Snapshot, Store, StoreResult};
+use partita_store::{Layer, ModelStore, Moment, Snapshot, Store, StoreResult};
 use partita_verify::{Drift, Extent, Outcome, Permission, Stopped, Watch};
 
 use crate::stage;
 
-const NOTES: &str = r##"
+pub(crate) const NOTES: &str = r##"
 design = "notes"
 
 [table]
@@ -152,7 +152,7 @@ impl Watch for Mover {
     }
 }
 
-fn pages_of_one() -> Extent {
+pub(crate) fn pages_of_one() -> Extent {
     Extent {
         page_items: 1,
         ..Extent::default()
@@ -166,7 +166,7 @@ fn author() -> Item {
     ])
 }
 
-async fn stored(store: &dyn Store) -> i64 {
+pub(crate) async fn stored(store: &dyn Store) -> i64 {
     let get = GetItem::new("notes".parse().unwrap(), author());
     let found = store.get_item(get).await.unwrap().answer.unwrap();
     let item = found.into_item().unwrap();
@@ -177,7 +177,7 @@ async fn stored(store: &dyn Store) -> i64 {
 }
 
 /// Writes a wrong count past the design.
-async fn spoil(store: &dyn Store, wrong: i64) {
+pub(crate) async fn spoil(store: &dyn Store, wrong: i64) {
     let get = GetItem::new("notes".parse().unwrap(), author());
     let found = store.get_item(get).await.unwrap().answer.unwrap();
     let mut item = found.into_item().unwrap();
@@ -187,7 +187,7 @@ async fn spoil(store: &dyn Store, wrong: i64) {
 }
 
 /// A store without reads of one moment.
-struct WithoutMoments(Arc<dyn Store>);
+pub(crate) struct WithoutMoments(pub(crate) Arc<dyn Store>);
 
 #[async_trait]
 impl Layer for WithoutMoments {
@@ -218,6 +218,10 @@ struct Live(Arc<dyn Store>);
 
 #[async_trait]
 impl Snapshot for Live {
+    fn moment(&self) -> Moment {
+        Moment(0)
+    }
+
     async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>> {
         self.0.batch_get_item(request).await
     }

@@ -208,7 +208,12 @@ async fn client(partita: Arc<Partita>, user: &'static str, seed: u64, operations
         match partita.run(&caller, operation).await {
             Ok(Answer::Record(_) | Answer::Created(_) | Answer::Done) => done += 1,
             Ok(Answer::Page { .. }) => unreachable!("nothing was listed"),
-            Err(PlanError::NotFound { .. } | PlanError::Conflict | PlanError::OutcomeUnknown) => {}
+            Err(
+                PlanError::NotFound { .. }
+                | PlanError::Conflict
+                | PlanError::Hot(_)
+                | PlanError::OutcomeUnknown,
+            ) => {}
             // A name whose copies do not fit into one transaction any more.
             Err(PlanError::TooMuch { .. }) => {}
             Err(other) => panic!("{other}"),

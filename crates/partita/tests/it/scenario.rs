@@ -66,6 +66,10 @@ pub(crate) enum Verb {
         pattern: String,
         parameters: BTreeMap<String, String>,
     },
+    /// Shows a token of another issuer with these claims, and asks for the caller's own account.
+    Bring {
+        claims: Json,
+    },
 }
 
 /// What a driver saw.
@@ -663,6 +667,7 @@ pub(crate) fn request(text: &str) -> Result<Request, String> {
             pattern: entity,
             parameters: parameters(rest)?,
         },
+        "brings" if entity == "a" && rest == ["token"] => Verb::Bring { claims: body()? },
         other => return Err(format!("nobody knows how one `{other}`")),
     };
     let (caller, role) = match caller.split_once('/') {

@@ -83,4 +83,4 @@ macro_rules! scenarios {
     )*};
 }
 
-scenarios! { stories storyhub mediahub holdthatthought figureforge helpdesk tenants clubs }
+scenarios! { stories storyhub mediahub holdthatthought figureforge helpdesk tenants clubs boards }

@@ -39,15 +39,15 @@ impl Server {
 
     /// Starts it by a command to which the binary and its arguments are added.
     pub(crate) fn start_by(mut command: Command, data: &Path, flags: &[&str]) -> Server {
+        let log: &[&str] = if flags.contains(&"--log") {
+            &[]
+        } else {
+            &["--log", "warn"]
+        };
         let mut child = command
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--log",
-                "warn",
-                "--data",
-            ])
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(log)
+            .arg("--data")
             .arg(data)
             .args(flags)
             // Any will do for DynamoDB Local; nothing else reads them.

@@ -1,17 +1,21 @@
 //! Where scenarios run: the library on a store, or HTTP in front of one.
 
 mod http;
+mod issuer;
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use partita_api::{App, Limits, Problem, Secret, Tokens};
 use partita_core::plain;
 use partita_design::{Design, shipped};
 use partita_engine::{EngineStore, Options, Upkeep};
-use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Record, Surroundings};
+use partita_plan::{
+    Answer, Caller, Claims, Operation, Partita, Patience, PlanError, Record, Surroundings,
+};
 use partita_store::surroundings::{ManualClock, SeededEntropy, SystemClock};
 use partita_store::table::TableName;
 use partita_store::{Clock, Entropy, Store};
@@ -21,12 +25,21 @@ use crate::scenario::{Driver, Request, Seen, Stage, Verb, decoded};
 use http::Http;
 
 /// A design, shipped or of the tests' own, in a table of its own.
+///
+/// Each is compiled once: a history opens the same one for every server that starts in it.
 pub(crate) fn design(name: &str, table: &str) -> Design {
-    let source = match shipped::find(name) {
-        Some(shipped) => shipped.source.to_owned(),
-        None => std::fs::read_to_string(folder(name).join(format!("{name}.toml"))).unwrap(),
-    };
-    compiled(name, &source, table)
+    static COMPILED: Mutex<BTreeMap<String, Design>> = Mutex::new(BTreeMap::new());
+    let mut known = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.entry(name.to_owned()).or_insert_with(|| {
+        let source = match shipped::find(name) {
+            Some(shipped) => shipped.source.to_owned(),
+            None => std::fs::read_to_string(folder(name).join(format!("{name}.toml"))).unwrap(),
+        };
+        compiled(name, &source, name)
+    });
+    let mut design = known.clone();
+    table.clone_into(&mut design.tables[0].name);
+    design
 }
 
 /// A design by its text, in a table of its own.
@@ -74,7 +87,7 @@ pub(crate) async fn open(
 }
 
 /// Two tables of one store must not draw the same ids and tokens.
-fn seed_of(table: &str) -> u64 {
+pub(crate) fn seed_of(table: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     table.hash(&mut hasher);
     hasher.finish()
@@ -111,7 +124,12 @@ pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) 
     let secret = Secret::new(vec![7; 32]).unwrap();
     let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(8));
     let time: Arc<dyn Clock> = clock.clone();
-    let tokens = || Tokens::new(&secret, time.clone());
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let issuer = issuer::known(time.clone()).await;
+        tokens.push(Tokens::new(&secret, time.clone()).with_issuer(issuer));
+    }
+    let mut tokens = || tokens.pop().unwrap();
     let app = App::new(vec![partita], tokens(), time.clone(), entropy);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -127,6 +145,7 @@ pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) 
             base: format!("http://{address}/{design}").parse().unwrap(),
             design: compiled.clone(),
             tokens: tokens(),
+            clock: clock.clone(),
             sent: AtomicUsize::new(0),
         }),
         clock,
@@ -147,7 +166,19 @@ impl Driver for Library {
             role: request.role.clone(),
             ..Caller::default()
         };
-        match self.0.run(&caller, operation(&request.verb)).await {
+        if let Some(id) = caller.id.as_ref().filter(|_| self.0.has_accounts()) {
+            let claims = claims_of(id, &request.verb);
+            match self.0.may_act(id, claims.as_ref()).await {
+                Ok(true) => {}
+                Ok(false) => return closed(),
+                Err(error) => return refused(error),
+            }
+        }
+        let operation = match &request.verb {
+            Verb::Bring { .. } => self.own_account(&caller),
+            verb => operation(verb),
+        };
+        match self.0.run(&caller, operation).await {
             Ok(Answer::Done) => Seen::Done,
             Ok(Answer::Record(record) | Answer::Created(record)) => Seen::Record(shown(&record)),
             Ok(Answer::Page { records, cursor }) => {
@@ -155,6 +186,39 @@ impl Driver for Library {
             }
             Err(error) => refused(error),
         }
+    }
+}
+
+impl Library {
+    fn own_account(&self, caller: &Caller) -> Operation {
+        let design = self.0.design();
+        let users = design.accounts.as_ref().unwrap().users(design);
+        Operation::Get {
+            entity: users.name.clone(),
+            identity: caller.id.iter().cloned().collect(),
+            with_deleted: false,
+        }
+    }
+}
+
+/// What a token of another issuer says, where one is shown.
+fn claims_of(subject: &str, verb: &Verb) -> Option<Claims> {
+    let Verb::Bring { claims } = verb else {
+        return None;
+    };
+    let seconds = |name: &str| claims[name].as_i64();
+    let signed_in = seconds("auth_time").or(seconds("iat"));
+    Some(Claims {
+        subject: subject.to_owned(),
+        signed_in_millis: signed_in.map(|seconds| seconds * 1000),
+        others: plain::map_from_json(claims.as_object().unwrap().clone()).unwrap(),
+    })
+}
+
+fn closed() -> Seen {
+    Seen::Refused {
+        name: "account-closed".to_owned(),
+        faults: Vec::new(),
     }
 }
 
@@ -260,5 +324,6 @@ fn operation(verb: &Verb) -> Operation {
             cursor: parameters.remove("cursor"),
             parameters,
         },
+        Verb::Bring { .. } => unreachable!("nothing is done to items"),
     }
 }

@@ -45,6 +45,7 @@ impl Theatre {
             Target::SendFile => self.example_of_upload().await,
             Target::ReadFile => self.example_of_file(),
             Target::AskUpload { .. }
+            | Target::Auth(_)
             | Target::Admin(_)
             | Target::AdminDocument
             | Target::Document

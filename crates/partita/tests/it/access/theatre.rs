@@ -101,6 +101,9 @@ impl Theatre {
         if matches!(row.route.target, Target::SendFile | Target::ReadFile) {
             return self.play_signed(row).await;
         }
+        if matches!(row.route.target, Target::Auth(_)) {
+            return self.play_account(row).await;
+        }
         if !is_operation(row) {
             return self.play_plain(row).await;
         }
@@ -193,6 +196,25 @@ impl Theatre {
         Ok(())
     }
 
+    /// Requests about accounts: whoever may not ask is refused before anything is read. What others
+    /// are answered depends on passwords and links.
+    async fn play_account(&mut self, row: &Row<'_>) -> Result<(), String> {
+        let path = row.route.path.to_string().replace("{session}", "none");
+        for persona in Persona::ALL {
+            let call = Call {
+                method: row.route.method.clone(),
+                url: self.url(&path),
+                body: None,
+            };
+            let token = self.token(persona, None);
+            if *row.outcome(persona) == Outcome::No {
+                let seen = self.send(&call, token).await;
+                compare(persona, false, &seen)?;
+            }
+        }
+        Ok(())
+    }
+
     /// What nobody may do, tried with the document's own examples.
     pub(super) async fn play_closed(&mut self, row: &Row<'_>) -> Result<(), String> {
         let operation = self.contract.operation(row.route);
@@ -275,6 +297,10 @@ impl Theatre {
                 continue;
             }
             compare(*persona, false, &seen)?;
+            if row.route.method == Method::GET {
+                let token = self.token(*persona, None);
+                self.follows(row.route, &call, token, &seen).await?;
+            }
             self.tells_nothing(row, probe, names, *persona).await?;
             if row.route.method != Method::GET {
                 self.refused_in_batch(&call, *persona).await?;
@@ -300,6 +326,10 @@ impl Theatre {
             let token = self.token(*persona, Some(&named));
             let seen = self.send(&call, token).await;
             self.contract.judge(row.route, &seen)?;
+            if is_read {
+                let token = self.token(*persona, Some(&named));
+                self.follows(row.route, &call, token, &seen).await?;
+            }
             compare(*persona, true, &seen)?;
             let rows = seen.body["items"].as_array().map(Vec::len);
             let sees_some = matches!(row.outcome(*persona), Outcome::If(_));
@@ -430,7 +460,7 @@ impl Theatre {
             parts.map(|part| part.name.clone()).zip(values).collect()
         };
         match verb {
-            Verb::Create { .. } => Names::new(),
+            Verb::Create { .. } | Verb::Bring { .. } => Names::new(),
             Verb::Get { entity, path, .. }
             | Verb::Update { entity, path, .. }
             | Verb::Upsert { entity, path, .. }

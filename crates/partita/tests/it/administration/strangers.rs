@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use partita_api::{Secret, Tokens};
+use partita_api::Secret;
+use partita_api::token::{Errand, Tokens};
 use partita_core::{Item, Value};
 use partita_store::surroundings::SystemClock;
 use reqwest::Client;
@@ -33,11 +34,12 @@ async fn strangers_are_refused_over_http() {
         ("stories", Some(&user), 403),
         ("stories", Some(&forged), 401),
         ("stories", Some(&other_design), 401),
-        ("mediahub", Some(&claimed), 403),
+        ("mediahub", Some(&claimed), 401),
     ];
     for (design, token, status) in cases {
         for command in [
-            "plan", "can", "jobs", "history", "verify", "repair", "demo", "token",
+            "plan", "can", "items", "describe", "jobs", "outbox", "history", "census", "verify",
+            "repair", "adopt", "demo", "token", "grant", "console",
         ] {
             let mut answers = Vec::new();
             for body in [
@@ -60,7 +62,7 @@ async fn strangers_are_refused_over_http() {
     }
     // An administrator of the design is not the operator of the installation.
     let admin = admin(data.path(), "stories");
-    for command in ["demo", "token"] {
+    for command in ["demo", "token", "grant", "console"] {
         let url = format!("{}/stories/admin/{command}", server.base);
         let call = Client::new().post(url).bearer_auth(&admin).json(&json!({}));
         assert_eq!(
@@ -87,25 +89,40 @@ async fn strangers_are_refused_over_http() {
     );
 }
 
-/// The operator's token asks for one command with one body. Whoever gets hold of it can ask for
-/// nothing else.
+/// The operator's token asks one server for one command with one body, once. Whoever gets hold of it
+/// can ask for nothing else, and for this at no other server.
 #[tokio::test]
 async fn a_token_of_the_operator_is_good_for_its_request_alone() {
     let data = filled();
     let server = Server::start(data.path(), &["stories"]);
     let secret = std::fs::read(data.path().join("secret")).unwrap();
     let tokens = Tokens::new(&Secret::new(secret).unwrap(), Arc::new(SystemClock));
-    let token = tokens.make_for_operator("stories", "verify", b"{}", 60);
+    let here = server.base.strip_prefix("http://").unwrap();
+    let made = |server, nonce| {
+        let errand = Errand {
+            server,
+            command: "verify",
+            body: b"{}",
+            nonce,
+        };
+        tokens.make_for_operator("stories", &errand)
+    };
+    let (token, caught) = (made(here, "1"), made("127.0.0.1:9", "2"));
+    let (over_tls, nameless) = (made("https://example.org", "3"), made(here, ""));
     let user = r#"{"user":"ann"}"#;
     let cases = [
-        ("verify", "{}", 200),
-        ("verify", r#"{"entities":[]}"#, 401),
-        ("jobs", "{}", 401),
-        ("token", user, 401),
+        (&token, "verify", r#"{"entities":[]}"#, 401),
+        (&token, "jobs", "{}", 401),
+        (&token, "token", user, 401),
+        (&token, "verify", "{}", 200),
+        (&token, "verify", "{}", 401),
+        (&caught, "verify", "{}", 401),
+        (&over_tls, "verify", "{}", 200),
+        (&nameless, "verify", "{}", 401),
     ];
-    for (command, body, status) in cases {
+    for (token, command, body, status) in cases {
         let url = format!("{}/stories/admin/{command}", server.base);
-        let call = Client::new().post(url).bearer_auth(&token);
+        let call = Client::new().post(url).bearer_auth(token);
         let call = call.header("content-type", "application/json").body(body);
         let answer = call.send().await.unwrap();
         assert_eq!(answer.status().as_u16(), status, "{command} {body}");
@@ -154,6 +171,33 @@ fn a_directory_that_another_user_has_made_is_refused() {
     make_secret(&filled);
     std::os::unix::fs::chown(filled.join("secret"), nobody, nobody).unwrap();
     refused(&filled);
+}
+
+/// Root leaves no file of its own in the store of a service, which the service could not open.
+#[test]
+fn root_opens_no_store_of_another_user() {
+    if !rustix_is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("service");
+    let filled = partita(&data, &["demo", "stories"]);
+    assert!(filled.status.success(), "{filled:?}");
+    give(&data, Some(65_534));
+    let output = partita(&data, &["verify", "stories"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("sudo -u '#65534'"), "{said}");
+}
+
+/// Makes a directory and everything in it another user's.
+fn give(path: &Path, user: Option<u32>) {
+    std::os::unix::fs::chown(path, user, user).unwrap();
+    if path.is_dir() {
+        for entry in std::fs::read_dir(path).unwrap() {
+            give(&entry.unwrap().path(), user);
+        }
+    }
 }
 
 /// A secret that others can write is no secret.

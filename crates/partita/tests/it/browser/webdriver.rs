@@ -7,6 +7,27 @@ use std::process::{Child, Command, Stdio};
 use base64::Engine as _;
 use serde_json::{Value as Json, json};
 
+/// Finds what has a role and a name. The browser's own word for both is asked by `axe-core`.
+const NAMED: &str = r#"
+const [role, name] = arguments;
+const kinds = {
+  button: "button", link: "a[href]", heading: "h1, h2, h3", option: "[role=option]",
+  textbox: "input, textarea", combobox: "select, [role=combobox]", group: "summary",
+};
+const dialogs = [...document.querySelectorAll("dialog[open]")];
+const within = dialogs.at(-1) ?? document;
+const called = (element) => {
+  const labels = [...(element.labels ?? [])].map((one) => one.innerText).join(" ");
+  const text = element.getAttribute("aria-label") || labels || element.innerText || "";
+  return text.replace(/\s+/g, " ").replace(/ required$/, "").trim();
+};
+const fits = (element) => called(element) === name && element.checkVisibility() && !element.disabled;
+return [...within.querySelectorAll(kinds[role])].find(fits) ?? null;
+"#;
+
+/// The key, as WebDriver calls it.
+const CONTROL: char = '\u{e009}';
+
 /// A browser without a window; driver and browser end with it.
 pub(crate) struct Browser {
     driver: Child,
@@ -16,6 +37,14 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
+    /// What an async function of the page comes to.
+    pub(crate) async fn run_body(&self, body: &str) -> Json {
+        let script = format!(
+            "const done = arguments[0]; (async () => {{ {body} }})().then(done, (error) => done(`${{error}}`));"
+        );
+        self.run_async(&script, &[]).await
+    }
+
     /// Starts one; none where the machine has no Chromium, which CI does not accept.
     pub(crate) async fn start() -> Option<Browser> {
         let driver = Command::new("chromedriver")
@@ -56,7 +85,10 @@ impl Browser {
         browser.session = format!("{}/{id}", browser.session);
         // Everything that is looked for may take a moment to appear.
         browser
-            .post("/timeouts", json!({ "implicit": 10_000 }))
+            .post(
+                "/timeouts",
+                json!({ "implicit": 10_000, "script": 120_000 }),
+            )
             .await;
         Some(browser)
     }
@@ -95,10 +127,109 @@ impl Browser {
         text.as_str().unwrap().to_owned()
     }
 
+    /// Waits until what a selector finds shows this text: after a click the page before is there for
+    /// a while.
+    pub(crate) async fn shows(&self, selector: &str, text: &str) {
+        let script =
+            "return document.querySelector(arguments[0])?.innerText.includes(arguments[1])";
+        self.until(script, &[json!(selector), json!(text)]).await;
+    }
+
     pub(crate) async fn count(&self, selector: &str) -> u64 {
         let script = "return document.querySelectorAll(arguments[0]).length";
         let run = json!({ "script": script, "args": [selector] });
         self.post("/execute/sync", run).await.as_u64().unwrap()
+    }
+
+    /// Runs a script in the page, and waits for what it answers.
+    pub(crate) async fn run(&self, script: &str, arguments: &[Json]) -> Json {
+        let run = json!({ "script": script, "args": arguments });
+        self.post("/execute/sync", run).await
+    }
+
+    /// Runs a script that calls its last argument when it is done.
+    pub(crate) async fn run_async(&self, script: &str, arguments: &[Json]) -> Json {
+        let run = json!({ "script": script, "args": arguments });
+        self.post("/execute/async", run).await
+    }
+
+    /// Waits until a script answers something that is true. A script that the browser ends because
+    /// the page goes is run again on the page that comes.
+    pub(crate) async fn until(&self, script: &str, arguments: &[Json]) -> Json {
+        let run = json!({ "script": script, "args": arguments });
+        for _ in 0..600 {
+            match self.try_post("/execute/sync", &run).await {
+                Ok(Json::Null | Json::Bool(false)) | Err(_) => {}
+                Ok(found) => return found,
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        let text = self.run("return document.body.innerText", &[]).await;
+        panic!("never: {script} {arguments:?}\n{}", text.as_str().unwrap());
+    }
+
+    /// Presses what has this role and name, as people find it; in a dialog, while there is one.
+    pub(crate) async fn press(&self, role: &str, name: &str) {
+        let element = self.named(role, name).await;
+        self.post(&format!("/element/{element}/click"), json!({}))
+            .await;
+    }
+
+    /// Replaces what the field of this name holds.
+    pub(crate) async fn enter(&self, name: &str, text: &str) {
+        let element = self.named("textbox", name).await;
+        self.post(&format!("/element/{element}/clear"), json!({}))
+            .await;
+        let keys = json!({ "text": text });
+        self.post(&format!("/element/{element}/value"), keys).await;
+    }
+
+    /// Presses keys one after the other, wherever the focus is. Control stays down to the end.
+    pub(crate) async fn keys(&self, keys: &str) {
+        let mut actions = Vec::new();
+        let mut held = Vec::new();
+        for key in keys.chars() {
+            actions.push(json!({ "type": "keyDown", "value": key }));
+            let released = json!({ "type": "keyUp", "value": key });
+            if key == CONTROL {
+                held.push(released);
+            } else {
+                actions.push(released);
+            }
+        }
+        actions.extend(held);
+        let keyboard = json!({ "type": "key", "id": "keyboard", "actions": actions });
+        let pressed = json!({ "actions": [keyboard] });
+        self.post("/actions", pressed).await;
+    }
+
+    async fn named(&self, role: &str, name: &str) -> String {
+        let found = self.until(NAMED, &[json!(role), json!(name)]).await;
+        let mut ids = found.as_object().unwrap().values();
+        ids.next().unwrap().as_str().unwrap().to_owned()
+    }
+
+    /// The cookies of the page's server, whichever paths they are for.
+    pub(crate) async fn cookies(&self) -> Json {
+        let command = json!({ "cmd": "Network.getAllCookies", "params": {} });
+        let found = self.post("/goog/cdp/execute", command).await;
+        found["cookies"].clone()
+    }
+
+    /// Has pages see a dark or a light system.
+    pub(crate) async fn prefer(&self, scheme: &str) {
+        let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        let parameters = json!({ "features": features });
+        let command = json!({ "cmd": "Emulation.setEmulatedMedia", "params": parameters });
+        self.post("/goog/cdp/execute", command).await;
+    }
+
+    /// Gives pages the width of a phone.
+    pub(crate) async fn become_phone(&self) {
+        let parameters =
+            json!({ "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true });
+        let command = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": parameters });
+        self.post("/goog/cdp/execute", command).await;
     }
 
     /// What the browser has to say of the page: errors, and what was blocked.
@@ -130,12 +261,17 @@ impl Browser {
     }
 
     async fn post(&self, path: &str, body: Json) -> Json {
+        self.try_post(path, &body).await.unwrap()
+    }
+
+    async fn try_post(&self, path: &str, body: &Json) -> Result<Json, String> {
         let call = self.client.post(format!("{}{path}", self.session));
-        value(path, call.json(&body)).await
+        value(path, call.json(body)).await
     }
 
     async fn get(&self, path: &str) -> Json {
-        value(path, self.client.get(format!("{}{path}", self.session))).await
+        let call = self.client.get(format!("{}{path}", self.session));
+        value(path, call).await.unwrap()
     }
 }
 
@@ -146,12 +282,15 @@ impl Drop for Browser {
     }
 }
 
-async fn value(path: &str, call: reqwest::RequestBuilder) -> Json {
+async fn value(path: &str, call: reqwest::RequestBuilder) -> Result<Json, String> {
     let answer = call.send().await.unwrap();
     let status = answer.status();
-    let answer: Json = answer.json().await.unwrap();
-    assert!(status.is_success(), "{path}: {answer:#}");
-    answer["value"].clone()
+    let mut answer: Json = answer.json().await.unwrap();
+    if status.is_success() {
+        Ok(answer["value"].take())
+    } else {
+        Err(format!("{path}: {answer:#}"))
+    }
 }
 
 /// The port that the driver has chosen; it says so when it is ready.

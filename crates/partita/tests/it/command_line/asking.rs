@@ -229,10 +229,6 @@ async fn plan_prints_the_transaction_and_does_not_do_it() {
             "there is no `Story`",
         ),
         (
-            &["--caller", "ann", "read", "Story", STORY],
-            "a read becomes no transaction",
-        ),
-        (
             &["--caller", "ann", "delete", "Story", STORY, "--with", title],
             "leave out --with",
         ),
@@ -244,6 +240,17 @@ async fn plan_prints_the_transaction_and_does_not_do_it() {
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains(reason), "{}", stderr(&output));
     }
+
+    // Of a read it says what that takes.
+    let asked = ["plan", "storyhub", "--data", data, "--caller", "ann"];
+    let output = run(&[&asked[..], &["read", "Story", STORY]].concat(), "");
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("1 record, 1 read units"),
+        "{text}{}",
+        stderr(&output)
+    );
+    assert!(text.contains("1. BatchGetItem: 1 item, "), "{text}");
 }
 
 /// Before anything was served there are no items, and nothing is made for looking.

@@ -1,10 +1,11 @@
-//! Commands on designs: `check --format json`, `describe`, `docs`, `new`, `keys`.
+//! Commands on designs: `check --format json`, `describe`, `docs`, `access`, `new`, `keys`.
 
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
 
 use super::{file, run, stderr, stdout};
+use crate::readme::root;
 use crate::server::BINARY;
 
 const DESIGNS: [&str; 5] = [
@@ -120,6 +121,32 @@ fn docs_knows_a_fresh_page_from_a_stale_one() {
     assert!(stderr(&output).contains("cannot read the page"));
 }
 
+/// The pages beside the shipped designs are what the command prints; so is that of one's own.
+#[test]
+fn access_prints_who_may_do_what() {
+    let committed = std::fs::read_to_string(root().join("designs/stories/access.md")).unwrap();
+    assert_eq!(stdout(&run(&["access", "stories"], "")), committed);
+
+    let folder = tempfile::tempdir().unwrap();
+    let design = file(
+        folder.path(),
+        "own.toml",
+        include_str!("../../../src/starter.toml"),
+    );
+    let page = stdout(&run(&["access", &design], ""));
+    assert!(page.contains("| `POST /Task` |"), "{page}");
+    let stale = file(folder.path(), "access.md", "another");
+    let output = run(&["access", &design, "--check", &stale], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("partita access "));
+}
+
+#[test]
+fn a_misspelt_design_is_recognised() {
+    let shown = stderr(&run(&["check", "storyhubb"], ""));
+    assert!(shown.contains("did you mean `storyhub`?"), "{shown}");
+}
+
 #[test]
 fn describe_has_every_part_of_a_design() {
     let described = printed(&["describe", "mediahub"], "");
@@ -212,4 +239,66 @@ fn keys_of_a_view_with_each_are_a_list() {
         printed(&["keys", "mediahub", "AlbumTag"], &untagged),
         json!([])
     );
+}
+
+#[test]
+fn cost_tells_units_and_what_a_month_is() {
+    let output = run(&["cost", "storyhub"], "");
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("storyhub: what one operation takes at most"),
+        "{text}"
+    );
+    let vote = text
+        .lines()
+        .find(|line| line.starts_with("create Vote "))
+        .unwrap();
+    let words: Vec<&str> = vote.split_whitespace().collect();
+    assert_eq!((words[2], words[4]), ("7", "17"), "{vote}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let rates = file(
+        "rates.toml",
+        "[rates]\n\"create Vote\" = { per-second = 10, hottest = 0.5 }\nbrowse = { per-month = 1000000 }\n",
+    );
+    let prices = file(
+        "prices.toml",
+        "currency = \"EUR\"\nmillion-write-units = 1.0\nmillion-read-units = 0.2\n",
+    );
+    let asked = ["cost", "storyhub", "--rates", &rates, "--prices", &prices];
+    let text = stdout(&run(&asked, ""));
+    assert!(
+        text.contains("full first: one STORY#{storyId}, by writes"),
+        "{text}"
+    );
+    let told: Json = serde_json::from_str(&stdout(&run(
+        &[&asked[..], &["--format", "json"]].concat(),
+        "",
+    )))
+    .unwrap();
+    assert_eq!(told["month"]["currency"], "EUR");
+    assert_eq!(told["month"]["partitions"][0]["key"], "STORY#{storyId}");
+
+    for (text, reason) in [
+        (
+            "[rates]\n\"create Vot\" = { per-second = 1 }\n",
+            "did you mean `create Vote`?",
+        ),
+        (
+            "[rates]\nbrowse = { per-second = 1, per-month = 2 }\n",
+            "one of `per-second` and `per-month`",
+        ),
+        ("[rates]\nbrowse = { per-second = -1 }\n", "at least 0"),
+        ("[rate]\n", "unknown field `rate`"),
+    ] {
+        let rates = file("wrong.toml", text);
+        let output = run(&["cost", "storyhub", "--rates", &rates], "");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(reason), "{}", stderr(&output));
+    }
 }

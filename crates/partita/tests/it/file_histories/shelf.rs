@@ -5,12 +5,15 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use partita_plan::{Copied, Objects, ObjectsError};
+use partita_testkit::Simulation;
 use tokio::sync::Notify;
 
 #[derive(Default)]
 pub(super) struct Shelf {
     inner: Mutex<Inner>,
     burnt: Notify,
+    /// How long its steps take, where they take a while.
+    way: Option<(Simulation, Mutex<fastrand::Rng>)>,
 }
 
 #[derive(Default)]
@@ -22,6 +25,15 @@ struct Inner {
 }
 
 impl Shelf {
+    /// One whose every step takes a while.
+    pub(super) fn far_away(simulation: &Simulation, seed: u64) -> Shelf {
+        let random = Mutex::new(fastrand::Rng::with_seed(seed));
+        Shelf {
+            way: Some((simulation.clone(), random)),
+            ..Shelf::default()
+        }
+    }
+
     /// Puts something new somewhere, and gives its bytes.
     pub(super) fn put(&self, name: &str) -> u64 {
         let mut inner = self.inner.lock().unwrap();
@@ -52,6 +64,10 @@ impl Shelf {
 
     /// One step. A process that dies here does not come back.
     async fn step(&self) {
+        if let Some((simulation, random)) = &self.way {
+            let millis = random.lock().unwrap().i64(0..40);
+            simulation.sleep(millis).await;
+        }
         let is_over = {
             let mut inner = self.inner.lock().unwrap();
             match &mut inner.fuse {

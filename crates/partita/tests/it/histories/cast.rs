@@ -33,7 +33,7 @@ pub(crate) struct Notes {
     pub(crate) crowds: &'static [(&'static str, &'static str)],
 }
 
-pub(crate) const NOTES: [Notes; 8] = [
+pub(crate) const NOTES: [Notes; 9] = [
     Notes {
         design: "stories",
         hands_off: &[],
@@ -75,6 +75,12 @@ pub(crate) const NOTES: [Notes; 8] = [
     },
     Notes {
         design: "clubs",
+        hands_off: &[],
+        keyed: &[],
+        crowds: &[],
+    },
+    Notes {
+        design: "rooms",
         hands_off: &[],
         keyed: &[],
         crowds: &[],

@@ -431,3 +431,16 @@ pub(crate) const DEFECTS: &[Defect] = &[
         &["create Cheer", "delete Cheer", "delete Club", "create Club"],
     ),
 ];
+
+/// Those that histories with several servers on a simulated Amazon look for, too.
+pub(crate) const ON_AMAZON: &[&str] = &[
+    "a count is not decremented",
+    "a copy is not refreshed",
+    "a guard is taken without a look",
+    "a value gets no guard",
+    "a history is not written",
+    "a trigger takes effect twice",
+    "a key is not remembered",
+    "a sum does not follow its parts",
+    "what is deleted stays",
+];

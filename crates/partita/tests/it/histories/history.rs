@@ -6,9 +6,13 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
-use partita_plan::{Answer, JobState, Operation, Partita, Patience, PlanError, Surroundings};
+use futures::future::BoxFuture;
+use partita_plan::{
+    Answer, Caller, JobState, Operation, Partita, Patience, PlanError, Surroundings,
+};
+use partita_store::request::ReturnValues;
 use partita_store::surroundings::SeededEntropy;
-use partita_store::{Clock, ModelStore, Store};
+use partita_store::{Clock, ErrorKind, ModelStore, Store, StoreError};
 use partita_testkit::{Faults, FaultyStore};
 use partita_verify::Collected;
 
@@ -29,8 +33,8 @@ const FAULTS: Faults = Faults {
     unknown_outcome: 0.02,
 };
 /// When histories begin: 2036-01-01, which is not over by the clock of any store.
-const START: i64 = 2_082_758_400_000;
-const CLIENTS: usize = 6;
+pub(crate) const START: i64 = 2_082_758_400_000;
+pub(crate) const CLIENTS: usize = 6;
 /// How often the same request is sent under its key until the answer says what became of it.
 const RETRIES: usize = 60;
 
@@ -75,12 +79,59 @@ pub(crate) struct Outcome {
     pub(crate) chunks: u64,
 }
 
+/// A clock that a history moves on.
+pub(crate) trait Time: Clock {
+    /// Lets time pass.
+    fn pass(&self, millis: i64);
+}
+
 /// A clock that goes on by a millisecond whenever somebody looks at it.
 pub(crate) struct TickingClock(AtomicI64);
 
-impl TickingClock {
-    pub(crate) fn pass(&self, millis: i64) {
+impl Time for TickingClock {
+    fn pass(&self, millis: i64) {
         self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+/// How clients reach the design.
+pub(crate) trait Door: Send + Sync {
+    /// Has a server do something; none where it crashed on the way, after so many polls if it is
+    /// said.
+    fn ask<'a>(
+        &'a self,
+        caller: &'a Caller,
+        operation: Operation,
+        key: Option<&'a str>,
+        crash: Option<u32>,
+    ) -> BoxFuture<'a, Option<Result<Answer, PlanError>>>;
+
+    /// What a client does between two operations.
+    fn rest(&self) -> BoxFuture<'_, ()>;
+}
+
+/// One server on a store with faults.
+struct FaultyDoor(Arc<Partita>);
+
+impl Door for FaultyDoor {
+    fn ask<'a>(
+        &'a self,
+        caller: &'a Caller,
+        operation: Operation,
+        key: Option<&'a str>,
+        crash: Option<u32>,
+    ) -> BoxFuture<'a, Option<Result<Answer, PlanError>>> {
+        let work = async move {
+            match key {
+                Some(key) => self.0.run_once(caller, operation, key).await,
+                None => self.0.run(caller, operation).await,
+            }
+        };
+        Box::pin(interrupted(work, crash.unwrap_or(u32::MAX)))
+    }
+
+    fn rest(&self) -> BoxFuture<'_, ()> {
+        Box::pin(tokio::task::yield_now())
     }
 }
 
@@ -93,18 +144,29 @@ impl Clock for TickingClock {
 /// Everything that the clients of a history share.
 pub(crate) struct Stage {
     pub(crate) witness: Arc<Witness>,
-    pub(crate) clock: Arc<TickingClock>,
+    /// The store, behind everything that goes wrong.
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Time>,
     pub(crate) cast: Cast,
     pub(crate) notes: Notes,
     /// The design on the store without faults.
     pub(crate) calm: Partita,
-    faulty: Partita,
+    door: Arc<dyn Door>,
     plan: Plan,
     scores: Mutex<Scores>,
     script: Mutex<Script>,
     crashes: AtomicU64,
     /// Clients who are not done.
     clients: AtomicU64,
+}
+
+/// What a stage is made of.
+pub(crate) struct Setting {
+    pub(crate) witness: Arc<Witness>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) clock: Arc<dyn Time>,
+    pub(crate) calm: Partita,
+    pub(crate) door: Arc<dyn Door>,
 }
 
 /// Carries a history out on one thread and in memory, so that it replays.
@@ -130,48 +192,35 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 async fn carry_out(plan: &Plan, table: &str, store: Arc<dyn Store>) -> Outcome {
     let clock = Arc::new(TickingClock(AtomicI64::new(START)));
     let world = World::new(plan.compiled(table));
-    let cast = Cast::of(&world.design);
     let witness = Arc::new(Witness::new(store, world, clock.clone(), plan.spoil));
     let faulty = Arc::new(FaultyStore::new(witness.clone(), FAULTS, plan.seed));
-    let stage = Arc::new(Stage {
-        calm: open(
-            (plan, table),
-            witness.clone(),
-            &clock,
-            plan.seed + 1_000_000,
-        )
-        .await,
-        faulty: open((plan, table), faulty.clone(), &clock, plan.seed).await,
+    let calm = open(
+        (plan, table),
+        witness.clone(),
+        &clock,
+        plan.seed + 1_000_000,
+    );
+    let calm = calm.await;
+    let server = Arc::new(open((plan, table), faulty.clone(), &clock, plan.seed).await);
+    let setting = Setting {
+        store: witness.clone(),
         witness,
         clock,
-        cast,
-        notes: notes(plan.design),
-        plan: plan.clone(),
-        scores: Mutex::default(),
-        script: Mutex::new(vec![Vec::new(); CLIENTS]),
-        crashes: AtomicU64::new(0),
-        clients: AtomicU64::new(CLIENTS as u64),
-    });
+        calm,
+        door: Arc::new(FaultyDoor(server.clone())),
+    };
+    let stage = Arc::new(Stage::new(plan, setting));
     prelude::play(&stage, plan).await;
     let clients = (0..CLIENTS).map(|number| tokio::spawn(client(stage.clone(), number)));
     let clients: Vec<_> = clients.collect();
-    let worker = tokio::spawn(worker(stage.clone()));
+    let worker = tokio::spawn(worker(stage.clone(), server));
     for client in clients {
         client.await.unwrap();
     }
     worker.await.unwrap();
     stage.settle().await;
     stage.look().await;
-    let mut seen = stage.witness.seen();
-    Outcome {
-        faults: std::mem::take(&mut seen.faults),
-        scores: std::mem::take(&mut *stage.scores()),
-        covered: std::mem::take(&mut seen.covered),
-        script: std::mem::take(&mut *stage.script()),
-        injected: faulty.injected(),
-        crashes: stage.crashes.load(Ordering::SeqCst),
-        chunks: seen.chunks,
-    }
+    stage.outcome(faulty.injected())
 }
 
 async fn open(
@@ -196,7 +245,7 @@ async fn open(
 }
 
 /// One client, operation after operation.
-async fn client(stage: Arc<Stage>, number: usize) {
+pub(crate) async fn client(stage: Arc<Stage>, number: usize) {
     let seed = stage.plan.seed * 1000 + number as u64;
     let mut random = fastrand::Rng::with_seed(seed);
     for count in 0..stage.plan.operations.div_ceil(CLIENTS) {
@@ -206,18 +255,23 @@ async fn client(stage: Arc<Stage>, number: usize) {
         };
         if let Some(step) = step {
             stage.script()[number].push(step.clone());
+            let written = item_of(&step.proposal.operation);
+            let caller = step.proposal.caller.clone();
             stage.take(step).await;
+            if let Some((entity, identity)) = written {
+                stage.read(&caller, entity, identity).await;
+            }
         }
-        tokio::task::yield_now().await;
+        stage.door.rest().await;
     }
     stage.clients.fetch_sub(1, Ordering::SeqCst);
 }
 
 /// Works on jobs, and is interrupted again and again; the next worker takes over.
-async fn worker(stage: Arc<Stage>) {
+async fn worker(stage: Arc<Stage>, server: Arc<Partita>) {
     let mut random = fastrand::Rng::with_seed(stage.plan.seed * 1000 + 999);
-    while stage.clients.load(Ordering::SeqCst) > 0 {
-        let work = stage.faulty.run_jobs();
+    while stage.is_going_on() {
+        let work = server.run_jobs();
         let polls = if stage.plan.has_crashes {
             random.u32(5..300)
         } else {
@@ -227,7 +281,7 @@ async fn worker(stage: Arc<Stage>) {
             None => {
                 stage.crashes.fetch_add(1, Ordering::SeqCst);
                 // The worker is gone; its leases would expire by themselves.
-                let _ = stage.faulty.take_over_jobs().await;
+                let _ = server.take_over_jobs().await;
             }
             Some(Ok(_)) => {}
             Some(Err(error)) if is_expected(&error) => {}
@@ -240,6 +294,54 @@ async fn worker(stage: Arc<Stage>) {
 }
 
 impl Stage {
+    pub(crate) fn new(plan: &Plan, setting: Setting) -> Stage {
+        let Setting {
+            witness,
+            store,
+            clock,
+            calm,
+            door,
+        } = setting;
+        Stage {
+            cast: Cast::of(calm.design()),
+            witness,
+            store,
+            clock,
+            calm,
+            door,
+            notes: notes(plan.design),
+            plan: plan.clone(),
+            scores: Mutex::default(),
+            script: Mutex::new(vec![Vec::new(); CLIENTS]),
+            crashes: AtomicU64::new(0),
+            clients: AtomicU64::new(CLIENTS as u64),
+        }
+    }
+
+    /// Whether a client is not done.
+    pub(crate) fn is_going_on(&self) -> bool {
+        self.clients.load(Ordering::SeqCst) > 0
+    }
+
+    /// Counts a crash.
+    pub(crate) fn crashed(&self) {
+        self.crashes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// What became of the history.
+    pub(crate) fn outcome(&self, injected: u64) -> Outcome {
+        let mut seen = self.witness.seen();
+        Outcome {
+            faults: std::mem::take(&mut seen.faults),
+            scores: std::mem::take(&mut *self.scores()),
+            covered: std::mem::take(&mut seen.covered),
+            script: std::mem::take(&mut *self.script()),
+            injected,
+            crashes: self.crashes.load(Ordering::SeqCst),
+            chunks: seen.chunks,
+        }
+    }
+
     fn scores(&self) -> MutexGuard<'_, Scores> {
         self.scores
             .lock()
@@ -297,8 +399,8 @@ impl Stage {
         } = &step.proposal;
         self.clock.pass(step.wait_millis);
         match step.wait_millis % 4 {
-            1 => self.witness.sweep(true).await,
-            2 => self.witness.sweep(false).await,
+            1 => self.sweep(true).await,
+            2 => self.sweep(false).await,
             _ => {}
         }
         if let Some(key) = &step.key {
@@ -325,13 +427,59 @@ impl Stage {
         if let (Some(key), Ok(first)) = (&step.key, &answer)
             && step.again
         {
-            let second = self.faulty.run_once(caller, operation.clone(), key).await;
-            if !matches!(&second, Ok(second) if second == first) && !is_silent(&second) {
+            let second = self.door.ask(caller, operation.clone(), Some(key), None);
+            let second = second.await.filter(|second| !is_silent(second));
+            if second
+                .as_ref()
+                .is_some_and(|second| second.as_ref().ok() != Some(first))
+            {
                 self.fault(format!("{step}: answered {first:?} and then {second:?}"));
             }
         }
         if let Some(key) = &step.key {
             self.took_effect(&step, key, is_accepted);
+        }
+    }
+
+    /// Reads an item, and holds what is shown against everything that it was meanwhile: what was
+    /// replaced before somebody asked is not shown any more.
+    async fn read(&self, caller: &Caller, entity: String, identity: Vec<String>) {
+        let watched = self.witness.watch(&entity, &identity);
+        let get = Operation::Get {
+            entity: entity.clone(),
+            identity: identity.clone(),
+            with_deleted: false,
+        };
+        let Some(Ok(Answer::Record(shown))) = self.door.ask(caller, get, None, None).await else {
+            return;
+        };
+        let states = self.witness.states(&watched);
+        let seen = self.witness.seen();
+        let Some(shape) = seen.world.shape(&entity) else {
+            return;
+        };
+        let mut present = states.iter().flatten();
+        let is_one = present.any(|state| laws::shows(shape, state, &shown.attributes));
+        drop(seen);
+        if !is_one {
+            let identity = identity.join(" ");
+            self.fault(format!(
+                "{entity} {identity}: {shown:?} was shown, of {states:?}"
+            ));
+        }
+    }
+
+    /// Has the store delete what has expired: guards, or what they guard. What others write to, or
+    /// there is no capacity for, is left.
+    async fn sweep(&self, guards: bool) {
+        for delete in self.witness.sweeps(guards) {
+            let deleted = self.store.delete_item(delete, ReturnValues::None).await;
+            let kind = deleted.err().map(|error| error.kind());
+            let is_fine = matches!(
+                kind,
+                None | Some(ErrorKind::ConditionFailed | ErrorKind::Conflict | ErrorKind::Retry)
+            );
+            assert!(is_fine, "a sweep ends with {kind:?}");
         }
     }
 
@@ -343,17 +491,9 @@ impl Stage {
         let mut crash = step.crash;
         let mut answer = None;
         for _ in 0..RETRIES {
-            let work = async {
-                let operation = operation.clone();
-                match &step.key {
-                    Some(key) => self.faulty.run_once(caller, operation, key).await,
-                    None => self.faulty.run(caller, operation).await,
-                }
-            };
-            answer = match crash.take() {
-                Some(polls) => interrupted(work, polls).await,
-                None => Some(work.await),
-            };
+            let key = step.key.as_deref();
+            let asked = self.door.ask(caller, operation.clone(), key, crash.take());
+            answer = asked.await;
             let is_open = match &answer {
                 None => {
                     self.crashes.fetch_add(1, Ordering::SeqCst);
@@ -386,7 +526,7 @@ impl Stage {
     }
 
     /// Finishes all jobs.
-    async fn settle(&self) {
+    pub(crate) async fn settle(&self) {
         let mut open = Vec::new();
         for _ in 0..20 {
             // Leases and rests are over by then.
@@ -405,7 +545,7 @@ impl Stage {
     }
 
     /// Holds what is left against all laws, and has it verified.
-    async fn look(&self) {
+    pub(crate) async fn look(&self) {
         let mut found = Collected::default();
         let report = self.calm.verify(&mut found).await.unwrap();
         let mut seen = self.witness.seen();
@@ -427,8 +567,21 @@ impl Stage {
     }
 }
 
+/// The item that an operation changes.
+fn item_of(operation: &Operation) -> Option<(String, Vec<String>)> {
+    match operation {
+        Operation::Update {
+            entity, identity, ..
+        }
+        | Operation::Upsert {
+            entity, identity, ..
+        } => Some((entity.clone(), identity.clone())),
+        _ => None,
+    }
+}
+
 /// Refusals that a client may meet. Anything else is a mistake.
-fn is_expected(error: &PlanError) -> bool {
+pub(crate) fn is_expected(error: &PlanError) -> bool {
     match error {
         PlanError::Invalid { .. }
         | PlanError::Unauthenticated { .. }
@@ -444,17 +597,32 @@ fn is_expected(error: &PlanError) -> bool {
         | PlanError::LimitReached { .. }
         | PlanError::NotDeleted { .. }
         | PlanError::Conflict
+        // An index does not show all that are counted yet.
+        | PlanError::Drift { .. }
+        | PlanError::Hot(_)
         | PlanError::OutcomeUnknown => true,
-        PlanError::Store(error) => error.kind() == partita_store::ErrorKind::Retry,
+        PlanError::Store(error) => is_passing(error),
         _ => false,
     }
+}
+
+/// Whether a store that is far away lacks capacity, or gives no answer to a read.
+fn is_passing(error: &StoreError) -> bool {
+    let is_lost =
+        matches!(error, StoreError::Unavailable { message } if message.starts_with("no answer"));
+    is_lost || error.kind() == ErrorKind::Retry
 }
 
 /// Whether an answer leaves open what became of the request, or asks to try again.
 fn is_silent(answer: &Result<Answer, PlanError>) -> bool {
     match answer {
-        Err(PlanError::OutcomeUnknown | PlanError::Conflict) => true,
-        Err(PlanError::Store(error)) => error.kind() == partita_store::ErrorKind::Retry,
+        Err(
+            PlanError::OutcomeUnknown
+            | PlanError::Conflict
+            | PlanError::Drift { .. }
+            | PlanError::Hot(_),
+        ) => true,
+        Err(PlanError::Store(error)) => is_passing(error),
         _ => false,
     }
 }

@@ -68,6 +68,22 @@ impl Transition {
     }
 }
 
+/// Whether what somebody is shown of an item is a state of it, in everything that was given.
+pub(crate) fn shows(shape: Shape<'_>, state: &Map, shown: &Map) -> bool {
+    let mut given = shape.attributes.iter().filter(|one| {
+        // A counter of a day is shown as it is today.
+        let is_counter = one.kind == AttributeType::Counter;
+        !is_counter && matches!(one.source, Source::Given { .. } | Source::Generated)
+    });
+    given.all(
+        |one| match (nested(state, &one.name), nested(shown, &one.name)) {
+            (Some(state), Some(shown)) => state == shown,
+            // It has a default, or it is not for everybody.
+            _ => true,
+        },
+    )
+}
+
 /// A state goes only where its steps lead.
 fn keeps_its_steps(entity: &Record, transition: &Transition, faults: &mut Vec<String>) {
     let Some((old, new)) = transition.both() else {
@@ -197,7 +213,10 @@ fn keeps_its_history(
             old: Some(old),
             ..commit.scene(entity, new, &caller)
         };
-        let is_due = view.when.as_ref().is_none_or(|when| when.holds(&scene));
+        let is_due = match &view.when {
+            Some(when) => when.holds(&scene),
+            None => !triggers::is_derived_only(entity, transition),
+        };
         if is_due
             && !commit
                 .transitions

@@ -4,8 +4,8 @@
 use partita_core::Value;
 use partita_core::expression::Update;
 use partita_design::template::dotted;
+use partita_plan::Operation;
 use partita_store::request::{ReturnValues, UpdateItem};
-use partita_store::{Clock as _, Store as _};
 
 use super::cast::Cast;
 use super::generator::{Generator, Kind, Proposal};
@@ -13,6 +13,8 @@ use super::history::{Plan, Stage};
 
 /// More than a transaction has room for.
 const CROWD: usize = 104;
+/// How often something is tried that draws may make impossible.
+const TRIES: usize = 1000;
 
 /// Sets the stage.
 pub(crate) async fn play(stage: &Stage, plan: &Plan) {
@@ -26,7 +28,7 @@ pub(crate) async fn play(stage: &Stage, plan: &Plan) {
         sign_up_staff(stage, &entity, &mut random).await;
         // One is left who can still sign up.
         for _ in 1..stage.cast.people.len() {
-            attempt(stage, &Kind::Create(entity.clone()), None, &mut random).await;
+            sign_up(stage, &stage.cast, &entity, &mut random).await;
         }
     }
     if plan.has_crowds {
@@ -46,10 +48,10 @@ async fn sign_up_staff(stage: &Stage, entity: &str, random: &mut fastrand::Rng) 
             staff: Vec::new(),
             ranks: None,
         };
-        let kind = Kind::Create(entity.to_owned());
-        let mut has_signed_up = false;
-        while !has_signed_up {
-            has_signed_up = attempt_as(stage, &cast, &kind, None, random).await;
+        let mut tries = 0;
+        while !sign_up(stage, &cast, entity, random).await {
+            tries += 1;
+            assert!(tries < TRIES, "nobody becomes a {entity}");
         }
         // Only a write to the table itself gives the first one a rank.
         promote(
@@ -59,6 +61,26 @@ async fn sign_up_staff(stage: &Stage, entity: &str, random: &mut fastrand::Rng) 
             (attribute, rank),
         )
         .await;
+    }
+}
+
+/// Creates one of the people. Where they sign in, no rule lets them do that.
+async fn sign_up(stage: &Stage, cast: &Cast, entity: &str, random: &mut fastrand::Rng) -> bool {
+    let has_accounts = stage.calm.has_sign_in();
+    let kind = Kind::Create(entity.to_owned());
+    let proposal = propose(stage, cast, &kind, None, has_accounts, random);
+    let Some(Proposal {
+        caller, operation, ..
+    }) = proposal
+    else {
+        return false;
+    };
+    match operation {
+        Operation::Create { entity, attributes } if has_accounts => {
+            let made = stage.calm.create_past_rules(&entity, attributes);
+            made.await.is_ok()
+        }
+        operation => stage.calm.run(&caller, operation).await.is_ok(),
     }
 }
 
@@ -79,7 +101,7 @@ async fn promote(stage: &Stage, entity: &str, id: &String, (name, rank): (&str, 
         }
     };
     stage
-        .witness
+        .store
         .update_item(update, ReturnValues::None)
         .await
         .unwrap();
@@ -121,29 +143,7 @@ async fn attempt(
     favourite: Favourite<'_>,
     random: &mut fastrand::Rng,
 ) -> bool {
-    attempt_as(stage, &stage.cast, kind, favourite, random).await
-}
-
-async fn attempt_as(
-    stage: &Stage,
-    cast: &Cast,
-    kind: &Kind,
-    favourite: Favourite<'_>,
-    random: &mut fastrand::Rng,
-) -> bool {
-    let proposal = {
-        let seen = stage.witness.seen();
-        let mut generator = Generator {
-            world: &seen.world,
-            cast,
-            notes: stage.notes,
-            random,
-            now_millis: stage.clock.now_millis(),
-            favourite,
-            is_careless: false,
-        };
-        generator.propose(kind)
-    };
+    let proposal = propose(stage, &stage.cast, kind, favourite, false, random);
     let Some(Proposal {
         caller, operation, ..
     }) = proposal
@@ -151,4 +151,25 @@ async fn attempt_as(
         return false;
     };
     stage.calm.run(&caller, operation).await.is_ok()
+}
+
+fn propose(
+    stage: &Stage,
+    cast: &Cast,
+    kind: &Kind,
+    favourite: Favourite<'_>,
+    is_careless: bool,
+    random: &mut fastrand::Rng,
+) -> Option<Proposal> {
+    let seen = stage.witness.seen();
+    let mut generator = Generator {
+        world: &seen.world,
+        cast,
+        notes: stage.notes,
+        random,
+        now_millis: stage.clock.now_millis(),
+        favourite,
+        is_careless,
+    };
+    generator.propose(kind)
 }

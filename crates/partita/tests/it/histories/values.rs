@@ -71,6 +71,7 @@ impl Values<'_> {
             AttributeType::Shape(shape) => self.map(shape),
             AttributeType::Map => Value::M(Map::from([("of".to_owned(), Value::from(name))])),
             AttributeType::Any => Value::from("anything"),
+            AttributeType::Password => Value::from("hash"),
             AttributeType::Binary => Value::B(vec![self.random.u8(..)]),
             AttributeType::Set(_) => Value::Ss(["one".to_owned()].into()),
         }

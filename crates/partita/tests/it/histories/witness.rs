@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
-use partita_core::{Item, Map};
+use partita_core::expression::{Comparator, Condition, Operand, Path};
+use partita_core::{Item, Map, Value};
 use partita_plan::{Caller, Operation};
 use partita_store::capacity::Metered;
 use partita_store::error::CancellationReason;
@@ -29,6 +30,15 @@ pub(crate) struct Transition {
     pub(crate) identity: Identity,
     pub(crate) old: Option<Map>,
     pub(crate) new: Option<Map>,
+}
+
+/// A record that is watched from some time on.
+pub(crate) struct Watched {
+    record: String,
+    identity: Identity,
+    /// What it was then.
+    state: Option<Map>,
+    since: usize,
 }
 
 /// An operation that was sent under a key.
@@ -65,6 +75,8 @@ pub(crate) struct Seen {
     pub(crate) windows: BTreeMap<(String, String, String), u64>,
     /// Chunks of jobs that were carried out.
     pub(crate) chunks: u64,
+    /// What became of records, in the order in which it happened.
+    log: Vec<(String, Identity, Option<Map>)>,
     tokens: HashSet<String>,
 }
 
@@ -107,6 +119,7 @@ impl Witness {
                 effects: BTreeMap::new(),
                 windows: BTreeMap::new(),
                 chunks: 0,
+                log: Vec::new(),
                 tokens: HashSet::new(),
             }),
         }
@@ -125,6 +138,30 @@ impl Witness {
         };
         let by = caller.id.clone().unwrap_or_default();
         self.seen().intents.insert((by, key.to_owned()), intent);
+    }
+
+    /// Begins to watch a record.
+    pub(crate) fn watch(&self, record: &str, identity: &[String]) -> Watched {
+        let seen = self.seen();
+        Watched {
+            record: record.to_owned(),
+            identity: identity.to_vec(),
+            state: seen.world.get(record, identity).cloned(),
+            since: seen.log.len(),
+        }
+    }
+
+    /// Everything that a record was from the beginning of the watch until now.
+    pub(crate) fn states(&self, watched: &Watched) -> Vec<Option<Map>> {
+        let seen = self.seen();
+        let later = seen.log[watched.since..].iter();
+        let later = later.filter(|(record, identity, _)| {
+            *record == watched.record && *identity == watched.identity
+        });
+        let later = later.map(|(_, _, state)| state.clone());
+        std::iter::once(watched.state.clone())
+            .chain(later)
+            .collect()
     }
 
     /// Carries actions out, spoilt if they are to be, and compares what changed. No other write
@@ -251,6 +288,8 @@ impl Witness {
             ..
         } in transitions
         {
+            let entry = (record.clone(), identity.clone(), new.clone());
+            seen.log.push(entry);
             match new {
                 Some(new) => seen.world.put(&record, identity, new),
                 None => seen.world.remove(&record, &identity),
@@ -258,21 +297,27 @@ impl Witness {
         }
     }
 
-    /// Sweeps what has expired, as stores do now and then: guards, or what they guard.
-    pub(crate) async fn sweep(&self, guards: bool) {
-        let _turn = self.turn.lock().await;
+    /// What a store does now and then with what has expired, guards or what they guard: it is
+    /// deleted, if it still is expired by then.
+    pub(crate) fn sweeps(&self, guards: bool) -> Vec<DeleteItem> {
         let now = self.clock.now_millis();
-        let swept = self.seen().world.sweep(guards, now);
-        for key in swept {
-            let request = DeleteItem {
-                table: self.table.clone(),
-                key,
-                condition: None,
-                return_item_on_failure: false,
-            };
-            let swept = self.inner.delete_item(request, ReturnValues::None).await;
-            swept.unwrap();
-        }
+        let mut seen = self.seen();
+        let Some(ttl) = seen.world.design.tables[0].ttl.clone() else {
+            return Vec::new();
+        };
+        let seconds = now.saturating_add(999).div_euclid(1000);
+        let swept = seen.world.sweep(guards, now).into_iter();
+        let deletes = swept.map(|key| DeleteItem {
+            table: self.table.clone(),
+            key,
+            condition: Some(Condition::Compare(
+                Operand::Path(Path::attribute(ttl.as_str())),
+                Comparator::Less,
+                Operand::value(Value::N(seconds.into())),
+            )),
+            return_item_on_failure: false,
+        });
+        deletes.collect()
     }
 
     /// The key of an item of the sidecar.

@@ -97,15 +97,12 @@ impl World {
 
     /// Whether an item counts as missing because its time is over.
     pub(crate) fn is_over(&self, item: &Map, now_millis: i64) -> bool {
-        let ttl = self.design.tables[0].ttl.as_deref();
-        let until = ttl.and_then(|ttl| TimeForm::Epoch.read(item.get(ttl)?));
-        until.is_some_and(|until| until < now_millis)
+        is_over(self.design.tables[0].ttl.as_deref(), item, now_millis)
     }
 
     /// Forgets the guards, or everything else, whose time is over. Gives their keys.
     pub(crate) fn sweep(&mut self, guards: bool, now_millis: i64) -> Vec<Item> {
-        let world = World::new(self.design.clone());
-        let table = &world.design.tables[0];
+        let table = &self.design.tables[0];
         let key = |item: &Map| {
             let names = [&table.partition, &table.sort];
             let key = names.map(|name| (name.clone(), item[name].clone()));
@@ -113,7 +110,7 @@ impl World {
         };
         let mut swept = Vec::new();
         let mut is_left = |item: &Map| {
-            let is_over = world.is_over(item, now_millis);
+            let is_over = is_over(table.ttl.as_deref(), item, now_millis);
             swept.extend(is_over.then(|| key(item)));
             !is_over
         };
@@ -137,6 +134,12 @@ impl World {
             records.remove(identity);
         }
     }
+}
+
+/// Whether the time of an item is over that expires by an attribute.
+fn is_over(ttl: Option<&str>, item: &Map, now_millis: i64) -> bool {
+    let until = ttl.and_then(|ttl| TimeForm::Epoch.read(item.get(ttl)?));
+    until.is_some_and(|until| until < now_millis)
 }
 
 /// The identity that an item has.

@@ -10,8 +10,9 @@ use regex_lite::Regex;
 use serde_json::{Map, Value as Json};
 
 /// Words that say nothing about values.
-const WORDS_FOR_PEOPLE: [&str; 6] = [
+const WORDS_FOR_PEOPLE: [&str; 7] = [
     "description",
+    "x-partita-order",
     "default",
     "deprecated",
     "writeOnly",

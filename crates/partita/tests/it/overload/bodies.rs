@@ -107,7 +107,7 @@ fn no_body_kills_the_server_or_keeps_others_waiting() {
     let ann = format!("Authorization: Bearer {}\r\n", token(data.path(), "ann"));
     let nobody = String::new();
     let (_, slow) = &hostile()[1];
-    let slow_request = post("/mediahub/User", "", slow);
+    let slow_request = post("/mediahub/auth/sign-up", "", slow);
     let is_over = AtomicBool::new(false);
     let answered = AtomicU32::new(0);
     std::thread::scope(|scope| {
@@ -121,7 +121,7 @@ fn no_body_kills_the_server_or_keeps_others_waiting() {
             let calls = if body.starts_with(r#"{"operations""#) {
                 [("/stories/batch", &nobody), ("/stories/batch", &ann)]
             } else {
-                [("/stories/Node", &ann), ("/mediahub/User", &nobody)]
+                [("/stories/Node", &ann), ("/mediahub/auth/sign-up", &nobody)]
             };
             for (path, headers) in calls {
                 let request = post(path, headers, &body);
@@ -139,7 +139,11 @@ fn no_body_kills_the_server_or_keeps_others_waiting() {
         let senders = [(); AT_A_TIME]
             .map(|()| scope.spawn(|| exchange(&mut connect(server.address()), &slow_request)));
         for sender in senders {
-            check("many at once", "/mediahub/User", &sender.join().unwrap());
+            check(
+                "many at once",
+                "/mediahub/auth/sign-up",
+                &sender.join().unwrap(),
+            );
         }
         is_over.store(true, Ordering::Relaxed);
     });
@@ -232,7 +236,7 @@ fn bodies_of_unknown_senders_fill_no_memory() {
         let _ = stream.write_all(cut);
         waiting.push(stream);
     }
-    let small = post("/mediahub/User", "", "{}");
+    let small = post("/mediahub/auth/sign-up", "", "{}");
     for _ in 0..20 {
         // Small ones of others share the room, and are refused until there is room again.
         let answer = exchange(&mut connect(server.address()), &small);

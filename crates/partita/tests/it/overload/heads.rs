@@ -38,6 +38,51 @@ fn a_chunked_body_that_is_none_is_a_bad_request() {
 }
 
 #[test]
+fn a_body_has_no_transfer_coding_but_chunked() {
+    let data = tempfile::tempdir().unwrap();
+    let server = Server::start(data.path(), &["--memory", "stories"]);
+    let ann = format!("Authorization: Bearer {}\r\n", token(data.path(), "ann"));
+    for (path, headers) in [("/stories/Story", ann.as_str()), ("/", "")] {
+        for (codings, refused) in [
+            ("Transfer-Encoding: gzip, chunked", &[501][..]),
+            ("Transfer-Encoding: identity, chunked", &[501]),
+            ("Transfer-Encoding: chunked, chunked", &[400, 501]),
+            ("Transfer-Encoding: ,chunked", &[501]),
+            (
+                "Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked",
+                &[501],
+            ),
+            (
+                "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+                &[400, 501],
+            ),
+            ("Transfer-Encoding: chunked, gzip", &[400]),
+            ("Transfer-Encoding: gzip", &[400]),
+        ] {
+            let request = format!(
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{codings}\r\n{headers}\r\n2\r\n{{}}\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            );
+            // Nothing that follows on the connection is taken for a request.
+            let answer = exchange(&mut connect(server.address()), request.as_bytes());
+            assert!(
+                refused.contains(&answer.status),
+                "{codings}: {}",
+                answer.status
+            );
+            assert!(
+                !answer.body.contains("200 OK"),
+                "{codings}: {}",
+                answer.body
+            );
+        }
+    }
+    let fine =
+        "GET /healthz HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: Chunked\r\n\r\n0\r\n\r\n";
+    let answer = exchange(&mut connect(server.address()), fine.as_bytes());
+    assert_eq!(answer.status, 200);
+}
+
+#[test]
 fn a_request_is_for_one_host() {
     let data = tempfile::tempdir().unwrap();
     let server = Server::start(data.path(), &["--memory", "stories"]);

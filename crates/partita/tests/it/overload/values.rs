@@ -73,21 +73,43 @@ fn the_endpoint_makes_no_copies_without_end() {
     assert!(peak < MEGABYTES_MAX, "{peak} MB");
 }
 
+/// Anybody writes things to it.
+const HEAP: &str = r#"
+design = "heap"
+[table]
+name = "heap"
+key  = ["PK", "SK"]
+[entity.Thing]
+PK = "HEAP#{heapId}"
+SK = "THING#{thingId}"
+[entity.Thing.attributes]
+heapId  = "string"
+thingId = "string"
+data    = "map?"
+[entity.Thing.allow]
+"*" = "public"
+[pattern.things]
+query = "PK = 'HEAP#{heapId}' AND begins_with(SK, 'THING#')"
+"#;
+
 #[test]
 fn a_page_of_large_items_ends_early() {
     let data = tempfile::tempdir().unwrap();
-    let server = Server::start(data.path(), &["--memory", "mediahub"]);
+    let heap = data.path().join("heap.toml");
+    std::fs::write(&heap, HEAP).unwrap();
+    let server = Server::start(data.path(), &[heap.to_str().unwrap()]);
     let large = vec![r#""""#; 390_000].join(",");
     for at in 0..6 {
-        let user = format!(
-            r#"{{"userId":"ffffffff-ffff-4fff-8fff-{at:012}","email":"h{at}@x.org","username":"h{at}","provider":"email","emailPreferences":{{}},"profileInsights":{{"a":[{large}]}}}}"#
+        let thing = format!(r#"{{"heapId":"h","thingId":"t{at}","data":{{"a":[{large}]}}}}"#);
+        let answer = exchange(
+            &mut connect(server.address()),
+            &post("/heap/Thing", "", &thing),
         );
-        let request = post("/mediahub/users", "Prefer: return=minimal\r\n", &user);
-        let answer = exchange(&mut connect(server.address()), &request);
         assert_eq!(answer.status, 201, "{:.300}", answer.body);
     }
     let mut seen = 0;
-    let mut path = "/mediahub/leaderboard?limit=100".to_owned();
+    let list = "/heap/query/things?heapId=h&limit=100";
+    let mut path = list.to_owned();
     loop {
         let answer = get(server.address(), &path, "");
         let page: Json = serde_json::from_str(&answer.body).unwrap();
@@ -97,9 +119,16 @@ fn a_page_of_large_items_ends_early() {
         let Some(cursor) = page["cursor"].as_str() else {
             break;
         };
-        path = format!("/mediahub/leaderboard?limit=100&cursor={cursor}");
+        path = format!("{list}&cursor={cursor}");
     }
     assert_eq!(seen, 6);
+    // A feed would hold them all at once.
+    let feed = get(
+        server.address(),
+        "/heap/query/things?heapId=h",
+        "Accept: text/event-stream\r\n",
+    );
+    assert_eq!(feed.status, 422, "{:.300}", feed.body);
     let peak = server.peak_megabytes();
     assert!(peak < MEGABYTES_MAX, "{peak} MB");
 }

@@ -3,7 +3,7 @@
 use partita_core::{Map, Value};
 use partita_design::design::{
     Access, Action, ActionOn, Attribute, EachOver, Effect, EffectKind, EffectTarget, OnDelete,
-    ParameterKind, PatternId, Record, RecordId, RefTo, Repeat, Rule, SoftDelete, Source,
+    ParameterKind, PatternId, Record, RecordId, Ref, RefTo, Repeat, Rule, SoftDelete, Source,
 };
 use partita_design::types::AttributeType;
 use partita_plan::{Caller, Operation};
@@ -19,7 +19,11 @@ type Write = (Caller, Operation);
 impl<'a> Generator<'a> {
     pub(super) fn create(&mut self, entity: &'a Record) -> Option<Write> {
         let (actor, mut given) = self.beginning(entity)?;
-        for reference in &entity.refs {
+        // What is found from the item by a pattern comes after it.
+        let is_found_later = |reference: &&Ref| {
+            reference.unchecked && reference.targets.iter().all(|one| one.via.is_some())
+        };
+        for reference in entity.refs.iter().filter(|one| !is_found_later(one)) {
             self.bind(entity, reference, &actor, &mut given)?;
         }
         for attribute in entity.attributes.iter().filter(|one| is_given(entity, one)) {
@@ -48,7 +52,11 @@ impl<'a> Generator<'a> {
             // Some things only those with a rank may do.
             self.caller_for(rule, shape, &item, &[])?
         };
-        let given = self.writable(entity, given, &actor);
+        let given = if self.is_careless {
+            given
+        } else {
+            self.writable(entity, given, &actor)
+        };
         let item = self.completed(entity, &given, &actor);
         let identity = identity_of(shape, &item);
         let is_there = identity.is_some_and(|one| self.world.get(&entity.name, &one).is_some());

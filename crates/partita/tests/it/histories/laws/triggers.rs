@@ -114,7 +114,7 @@ fn fired(commit: &Commit<'_>, trigger: &Trigger, transition: &Transition) -> Vec
 }
 
 /// Whether a change is one of derived values alone. It is no write of the item, and fires nothing.
-fn is_derived_only(shape: Shape<'_>, transition: &Transition) -> bool {
+pub(super) fn is_derived_only(shape: Shape<'_>, transition: &Transition) -> bool {
     let (Some(old), Some(new)) = (&transition.old, &transition.new) else {
         return false;
     };

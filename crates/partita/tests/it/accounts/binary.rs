@@ -1,0 +1,252 @@
+//! The real binary: mails in its log, the operator's command, and the link of the first administrator.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use reqwest::{Client, StatusCode};
+use serde_json::{Value as Json, json};
+
+use super::{PASSWORD, answer};
+use crate::server::BINARY;
+use crate::stage;
+
+/// A server whose log is a file.
+pub(crate) struct Logged {
+    child: Child,
+    /// What it said when it had started.
+    said: Vec<String>,
+    log: PathBuf,
+    pub(crate) base: String,
+}
+
+impl Logged {
+    pub(crate) fn start(data: &Path, flags: &[&str]) -> Logged {
+        Logged::of_design(&circle(), data, flags)
+    }
+
+    /// A server of a design, with its log beside its data.
+    pub(crate) fn of_design(design: &Path, data: &Path, flags: &[&str]) -> Logged {
+        let log = data.with_extension("log");
+        let mut child = Command::new(BINARY)
+            .arg("serve")
+            .arg(design)
+            .args(["--listen", "127.0.0.1:0", "--log", "info", "--data"])
+            .arg(data)
+            .args(flags)
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .stdout(Stdio::piped())
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut said: Vec<String> = Vec::new();
+        while !said.last().is_some_and(|line| line.starts_with("data ")) {
+            let mut line = String::new();
+            let read = out.read_line(&mut line).unwrap();
+            assert!(read > 0, "{}", std::fs::read_to_string(&log).unwrap());
+            said.push(line.trim_end().to_owned());
+        }
+        let base = said[0].split_whitespace().nth(1).unwrap().to_owned();
+        Logged {
+            child,
+            said,
+            log,
+            base,
+        }
+    }
+
+    /// The secret of the first link of this kind in the log.
+    pub(crate) async fn mailed(&self, kind: &str) -> String {
+        let mark = format!("/auth/{kind}?token=");
+        for _ in 0..3_000 {
+            let log = std::fs::read_to_string(&self.log).unwrap();
+            if let Some((_, rest)) = log.split_once(&mark) {
+                return rest.chars().take(43).collect();
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!(
+            "no mail came: {}",
+            std::fs::read_to_string(&self.log).unwrap()
+        );
+    }
+
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        token: Option<&str>,
+        body: Json,
+    ) -> (StatusCode, Json) {
+        let mut request = Client::new()
+            .post(format!("{}/{path}", self.base))
+            .json(&body);
+        if let Some(token) = token {
+            request = request.bearer_auth(token);
+        }
+        answer(request.send().await.unwrap()).await
+    }
+
+    /// The secret of the link that makes the first administrator, if one is printed.
+    pub(crate) fn administrator(&self) -> Option<String> {
+        let mut lines = self.said.iter();
+        let line = lines.find(|line| line.starts_with("administrator "))?;
+        let (_, rest) = line.split_once("token=").unwrap();
+        Some(rest.chars().take(43).collect())
+    }
+}
+
+impl Drop for Logged {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn circle() -> PathBuf {
+    stage::folder("circle").join("circle.toml")
+}
+
+fn grant(flags: &[&str], user: &str, role: &str) -> Output {
+    Command::new(BINARY)
+        .args(["admin", "grant"])
+        .arg(circle())
+        .args([user, role])
+        .args(flags)
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .output()
+        .unwrap()
+}
+
+/// A newcomer finds the link in the log, and uses what they signed up for.
+pub(crate) async fn newcomer(data: &Path, flags: &[&str]) {
+    let server = Logged::start(data, flags);
+    assert!(server.administrator().is_some());
+    let body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann"});
+    assert_eq!(
+        server.post("auth/sign-up", None, body).await.0,
+        StatusCode::ACCEPTED
+    );
+    let token = server.mailed("verify-email").await;
+    let body = json!({"token": token, "password": PASSWORD});
+    assert_eq!(
+        server.post("auth/verify-email", None, body).await.0,
+        StatusCode::NO_CONTENT
+    );
+    let body = json!({"login": "ann@example.org", "password": PASSWORD});
+    let (status, session) = server.post("auth/sign-in", None, body.clone()).await;
+    assert_eq!(status, StatusCode::OK, "{session}");
+    let (token, user) = (
+        session["token"].as_str().unwrap(),
+        &session["user"]["userId"],
+    );
+    let note = json!({"userId": user, "text": "Buy milk"});
+    assert_eq!(
+        server.post("Note", Some(token), note).await.0,
+        StatusCode::CREATED
+    );
+
+    // The operator says who administrates, beside the server. Its credentials are in no log.
+    let place = [&["--data", data.to_str().unwrap()][..], flags].concat();
+    let granted = grant(&place, "ann@example.org", "admin");
+    assert!(granted.status.success(), "{granted:?}");
+    let refused = grant(&place, "nobody@example.org", "admin");
+    assert!(!refused.status.success(), "{refused:?}");
+    let (_, session) = server.post("auth/sign-in", None, body).await;
+    assert_eq!(session["user"]["role"], "admin", "{session}");
+    let log = std::fs::read_to_string(&server.log).unwrap();
+    assert!(
+        log.contains("somebody signed in") && !log.contains(PASSWORD),
+        "{log}"
+    );
+    for secret in [token, session["token"].as_str().unwrap()] {
+        assert!(!log.contains(secret.split_once('.').unwrap().1), "{log}");
+    }
+    drop(server);
+    let again = Logged::start(data, flags);
+    assert_eq!(again.administrator(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newcomer_finds_the_link_in_the_log() {
+    let folder = tempfile::tempdir().unwrap();
+    newcomer(&folder.path().join("data"), &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_administrator_opens_the_link_that_is_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let first = Logged::start(&data, &[]).administrator().unwrap();
+    let server = Logged::start(&data, &[]);
+    let second = server.administrator().unwrap();
+    let body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann"});
+    server.post("auth/sign-up", None, body).await;
+    let claim =
+        |token: &str| json!({"token": token, "login": "ann@example.org", "password": PASSWORD});
+    // A later start prints another link.
+    assert_eq!(
+        server
+            .post("auth/administrator", None, claim(&first))
+            .await
+            .0,
+        StatusCode::FORBIDDEN
+    );
+    assert_eq!(
+        server
+            .post("auth/administrator", None, claim(&second))
+            .await
+            .0,
+        StatusCode::NO_CONTENT
+    );
+    let body = json!({"login": "ann@example.org", "password": PASSWORD});
+    let (_, session) = server.post("auth/sign-in", None, body).await;
+    assert_eq!(session["user"]["role"], "admin", "{session}");
+}
+
+/// In a restored directory the sessions of before are void, passwords are as they were, and mails wait
+/// until the operator lets them go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_directory_knows_no_session_and_sends_no_mail() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, target, restored] =
+        ["data", "target", "restored"].map(|name| folder.path().join(name));
+    let partita = |arguments: &[&str], path: &Path| {
+        let mut command = Command::new(BINARY);
+        let output = command.args(arguments).arg(path).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    let server = Logged::start(&data, &[]);
+    let body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann"});
+    server.post("auth/sign-up", None, body).await;
+    let token = server.mailed("verify-email").await;
+    let body = json!({"token": token, "password": PASSWORD});
+    server.post("auth/verify-email", None, body).await;
+    let sign_in = json!({"login": "ann@example.org", "password": PASSWORD});
+    let (_, session) = server.post("auth/sign-in", None, sign_in.clone()).await;
+    let token = session["token"].as_str().unwrap().to_owned();
+    let note = json!({"userId": session["user"]["userId"], "text": "Buy milk"});
+    let (status, _) = server.post("Note", Some(&token), note.clone()).await;
+    assert_eq!(status, StatusCode::CREATED);
+    let target = target.to_str().unwrap();
+    partita(&["backup", target, "--data"], &data);
+    partita(&["restore", target, "--into"], &restored);
+
+    let server = Logged::start(&restored, &[]);
+    let (status, _) = server.post("Note", Some(&token), note.clone()).await;
+    assert_eq!(status, StatusCode::UNAUTHORIZED);
+    let body = json!({"email": "bob@example.org", "password": PASSWORD, "handle": "bob"});
+    server.post("auth/sign-up", None, body).await;
+    let (status, session) = server.post("auth/sign-in", None, sign_in).await;
+    assert_eq!(status, StatusCode::OK, "{session}");
+    let (status, _) = server.post("Note", session["token"].as_str(), note).await;
+    assert_eq!(status, StatusCode::CREATED);
+    let log = std::fs::read_to_string(&server.log).unwrap();
+    assert!(log.contains("mails, events and schedules wait"), "{log}");
+    assert!(!log.contains("/auth/verify-email"), "{log}");
+    partita(&["resume", "--data"], &restored);
+    server.mailed("verify-email").await;
+}

@@ -1,0 +1,238 @@
+//! What strangers can learn and do: nothing of others.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use reqwest::StatusCode;
+use serde_json::json;
+
+use super::{Circle, PASSWORD, kind, wait_for_link};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_many_who_sign_up_with_an_address_gets_it() {
+    let circle = Arc::new(Circle::in_memory().await);
+    let mut tries = Vec::new();
+    for number in 0..100 {
+        let circle = circle.clone();
+        tries.push(tokio::spawn(async move {
+            let body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": format!("ann{number}")});
+            circle.post("auth/sign-up", None, body).await.0
+        }));
+    }
+    let mut answers: HashMap<StatusCode, usize> = HashMap::new();
+    for one in tries {
+        *answers.entry(one.await.unwrap()).or_default() += 1;
+    }
+    // Those who waited too long for a thread are told so; all others are told the same.
+    let told = answers.remove(&StatusCode::ACCEPTED).unwrap();
+    answers.remove(&StatusCode::TOO_MANY_REQUESTS);
+    assert!(told > 0 && answers.is_empty(), "{answers:?}");
+    let stored = circle.stored().await;
+    assert_eq!(stored.matches("UNIQUE#EMAIL#ann").count(), 1, "{stored}");
+    let mails = circle.mails().await;
+    let links = mails
+        .iter()
+        .filter(|mail| mail.text.contains("verify-email"));
+    assert_eq!(links.count(), 1, "{mails:?}");
+    assert!(mails.len() <= 5, "{mails:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_does_not_tell_who_has_an_account() {
+    let circle = Circle::in_memory().await;
+    circle.member("ann").await;
+    let sign_up =
+        |email: &str, handle: &str| json!({"email": email, "password": PASSWORD, "handle": handle});
+    let free = circle
+        .post("auth/sign-up", None, sign_up("bob@example.org", "bob"))
+        .await;
+    let taken = circle
+        .post("auth/sign-up", None, sign_up("ann@example.org", "ann2"))
+        .await;
+    assert_eq!(free, taken);
+    let mails = circle.mails().await;
+    let told: Vec<_> = mails
+        .iter()
+        .map(|mail| (mail.to.as_str(), mail.text.contains("token=")))
+        .collect();
+    assert!(
+        told.contains(&("bob@example.org", true)) && told.contains(&("ann@example.org", false)),
+        "{told:?}"
+    );
+    // What else is taken is said, and whether the address is taken too is not.
+    let one = circle
+        .post("auth/sign-up", None, sign_up("ann@example.org", "ann"))
+        .await
+        .1;
+    let two = circle
+        .post("auth/sign-up", None, sign_up("new@example.org", "ann"))
+        .await
+        .1;
+    assert_eq!((kind(&one), &one["faults"]), (kind(&two), &two["faults"]));
+    for password in ["", "short"] {
+        let mut body = sign_up("new@example.org", "someone");
+        body["password"] = json!(password);
+        let (status, told) = circle.post("auth/sign-up", None, body).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{told}");
+    }
+    // Nor is it where something else is wrong.
+    for (name, value) in [
+        ("handle", json!("")),
+        ("stray", json!(1)),
+        ("handle", json!(7)),
+    ] {
+        let mut faulty = Vec::new();
+        for email in ["ann@example.org", "new@example.org"] {
+            let mut body = sign_up(email, "someone");
+            body[name] = value.clone();
+            let (status, told) = circle.post("auth/sign-up", None, body).await;
+            assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{told}");
+            faulty.push((told["detail"].clone(), told["faults"].clone()));
+        }
+        assert_eq!(faulty[0], faulty[1], "{name}");
+    }
+    let unknown = circle.sign_in("nobody@example.org", PASSWORD).await;
+    let known = circle.sign_in("ann@example.org", "wrong password").await;
+    assert_eq!(
+        (unknown.0, &unknown.1["detail"]),
+        (known.0, &known.1["detail"])
+    );
+    let asked = |login: &str| json!({ "login": login });
+    let known = circle
+        .post("auth/request-reset", None, asked("ann@example.org"))
+        .await;
+    assert_eq!(
+        known,
+        circle
+            .post("auth/request-reset", None, asked("nobody@example.org"))
+            .await
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sign_up_takes_what_an_owner_may_write() {
+    let circle = Circle::in_memory().await;
+    for (name, value) in [
+        ("role", json!("admin")),
+        ("isVerified", json!(true)),
+        ("userId", json!("00000000-0000-4000-8000-000000000a11")),
+        ("coins", json!(7)),
+        ("provider", json!("google")),
+        ("nothing", json!(1)),
+    ] {
+        let mut body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann"});
+        body[name] = value;
+        let (status, problem) = circle.post("auth/sign-up", None, body).await;
+        assert!(
+            [StatusCode::UNPROCESSABLE_ENTITY, StatusCode::FORBIDDEN].contains(&status),
+            "{name}: {problem}"
+        );
+    }
+    for (email, password) in [
+        ("ann", PASSWORD),
+        ("ann@example.org", "short"),
+        ("a#b@example.org", PASSWORD),
+    ] {
+        let body = json!({"email": email, "password": password, "handle": "ann"});
+        let (status, problem) = circle.post("auth/sign-up", None, body).await;
+        assert_eq!(
+            status,
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "{email}: {problem}"
+        );
+    }
+    // Nothing of it came about, and no request for items makes an account or a session.
+    assert!(circle.mails().await.is_empty());
+    let user = json!({"email": "ann@example.org", "handle": "ann", "provider": "email"});
+    assert_eq!(
+        circle.post("User", None, user).await.0,
+        StatusCode::UNAUTHORIZED
+    );
+    let session = json!({"userId": "00000000-0000-4000-8000-000000000a11", "expiresAt": "2030-01-01T00:00:00.000Z"});
+    assert_eq!(
+        circle.post("Session", None, session).await.0,
+        StatusCode::UNAUTHORIZED
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stolen_table_signs_nobody_in() {
+    let circle = Circle::in_memory().await;
+    let login = circle.member("ann").await;
+    let token = circle.signed_in(&login).await;
+    circle
+        .post("auth/request-reset", None, json!({"login": login}))
+        .await;
+    let reset = wait_for_link(&circle, &login).await;
+    let stored = circle.stored().await;
+    let (id, secret) = token.split_once('.').unwrap();
+    for secret in [secret, &reset, PASSWORD] {
+        assert!(!stored.contains(secret));
+    }
+    // Whatever is in the table, tried as a secret.
+    let words = stored
+        .split(|letter: char| !(letter.is_ascii_alphanumeric() || "-_$=,+/".contains(letter)));
+    let words: Vec<&str> = words.filter(|word| word.len() >= 20).collect();
+    assert!(words.len() > 5, "{words:?}");
+    for word in words {
+        assert_eq!(
+            circle.get("auth/me", &format!("{id}.{word}")).await.0,
+            StatusCode::UNAUTHORIZED
+        );
+        let body = json!({"token": word, "password": PASSWORD});
+        let status = circle.post("auth/reset", None, body).await.0;
+        assert!(
+            [StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS].contains(&status),
+            "{word}"
+        );
+    }
+}
+
+/// What is done behind the answer costs the same, whether somebody is mailed or not: as many rows
+/// are written, and the outbox takes one of them away.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reset_leaves_as_much_to_do_whether_there_is_an_account_or_not() {
+    let circle = Circle::in_memory().await;
+    let login = circle.member("ann").await;
+    let waiting = async || circle.stored().await.matches("OUTBOX#mail#").count();
+    for (login, mails) in [(login.as_str(), 1), ("nobody@example.org", 0)] {
+        let before = circle.stored().await.lines().count();
+        let asked = json!({ "login": login });
+        let (status, _) = circle.post("auth/request-reset", None, asked).await;
+        assert_eq!(status, StatusCode::ACCEPTED);
+        for turn in 0.. {
+            if waiting().await == 1 {
+                break;
+            }
+            assert!(turn < 2_000, "nothing is recorded for {login}");
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        // One row counts the request, two are the link's, and one is the mail.
+        let rows = circle.stored().await.lines().count() - before;
+        assert!((4..=5).contains(&rows), "{login}: {rows} rows");
+        assert_eq!(circle.partita.outbox(10).await.unwrap().len(), mails);
+        assert_eq!(circle.mails().await.len(), mails);
+        assert_eq!(waiting().await, 0, "{login}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_sends_much_before_they_are_known() {
+    let circle = Circle::in_memory().await;
+    let body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann", "name": "a".repeat(40_000)});
+    for path in ["sign-up", "sign-in", "request-reset", "reset"] {
+        let (status, problem) = circle
+            .post(&format!("auth/{path}"), None, body.clone())
+            .await;
+        assert_eq!(
+            (status, kind(&problem)),
+            (StatusCode::PAYLOAD_TOO_LARGE, "body-too-large"),
+            "{path}"
+        );
+    }
+    let name = "a".repeat(20_000);
+    let body =
+        json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann", "name": name});
+    let (status, told) = circle.post("auth/sign-up", None, body).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{told}");
+}

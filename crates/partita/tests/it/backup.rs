@@ -1,0 +1,483 @@
+//! Backups by the real binary: beside a server, behind one, and under SIGKILL.
+
+mod s3;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use partita_backup::restoring::{Moment, Plan};
+use partita_backup::shipping::Step;
+use partita_backup::{DirectoryTarget, Shipper, Shipping, Wanted};
+use partita_engine::{CommitId, EngineStore, Options, Upkeep};
+use partita_store::surroundings::{SystemClock, SystemEntropy};
+use reqwest::Client;
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+use crate::readme::{blocks, root, said};
+use crate::server::{BINARY, Server, make_secret, rounds, token};
+
+type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// A folder with a data directory, a target and whatever is restored.
+struct Scene(TempDir);
+
+impl Scene {
+    fn new() -> Scene {
+        let scene = Scene(tempfile::tempdir().unwrap());
+        fs::create_dir(scene.path("data")).unwrap();
+        make_secret(&scene.path("data"));
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn serve(&self, data: &str, flags: &[&str]) -> Server {
+        let flags = [&["stories"], flags].concat();
+        Server::start(&self.path(data), &flags)
+    }
+
+    /// Runs a command in the folder.
+    fn run(&self, line: &str) -> Output {
+        let mut command = Command::new(BINARY);
+        command.args(line.split(' ')).current_dir(self.0.path());
+        command
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test");
+        command.env_remove("TABLE_NAME").output().unwrap()
+    }
+
+    /// What a command prints that succeeds.
+    fn said(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {output:#?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Why a command is refused.
+    fn refused(&self, line: &str) -> String {
+        let output = self.run(line);
+        assert!(!output.status.success(), "{line}: {output:#?}");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    async fn write(&self, server: &Server, numbers: std::ops::Range<u32>) {
+        let token = token(&self.path("data"), "ann");
+        let client = Client::new();
+        for number in numbers {
+            let answer = client
+                .post(format!("{}/stories/Story", server.base))
+                .bearer_auth(&token)
+                .json(&json!({"userId": "ann", "id": format!("01{number:024}"), "title": format!("story {number}")}))
+                .send()
+                .await
+                .unwrap();
+            assert!(answer.status().is_success(), "{answer:?}");
+        }
+    }
+
+    /// Waits until the backup behind the server has everything.
+    fn wait_for_backup(&self) -> Json {
+        loop {
+            let status = self.said("backup status --data data --format json");
+            let status: Json = serde_json::from_str(&status).unwrap();
+            if status["lagCommits"] == 0 && status["lastBase"] != Json::Null {
+                return status;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    async fn titles(&self, server: &Server) -> Vec<String> {
+        let token = token(&self.path("data"), "ann");
+        let url = format!("{}/stories/query/stories?userId=ann&limit=100", server.base);
+        let page = Client::new()
+            .get(url)
+            .bearer_auth(token)
+            .send()
+            .await
+            .unwrap();
+        let page: Json = page.json().await.unwrap();
+        let items = page["items"].as_array().unwrap_or_else(|| panic!("{page}"));
+        let mut titles: Vec<String> = items
+            .iter()
+            .map(|item| item["title"].as_str().unwrap().to_owned())
+            .collect();
+        titles.sort();
+        titles
+    }
+}
+
+fn open(data: &Path) -> Arc<EngineStore> {
+    let options = Options::new(Arc::new(SystemClock)).upkeep(Upkeep::OnRequest);
+    Arc::new(EngineStore::open(&data.join("store"), options).unwrap())
+}
+
+async fn contents(store: &EngineStore) -> (CommitId, Contents) {
+    let rows = store.rows_after(None, usize::MAX).await.unwrap();
+    let contents = rows
+        .rows
+        .into_iter()
+        .map(|(key, value)| (key, value.to_vec()));
+    (rows.commit, contents.collect())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_beside_a_server_and_without_one() {
+    let scene = Scene::new();
+    let server = scene.serve("data", &[]);
+    scene.write(&server, 0..5).await;
+    let beside = scene.said("backup target --data data");
+    assert!(beside.contains("target has commit"), "{beside}");
+    scene.write(&server, 5..8).await;
+    assert_eq!(server.stop(), Some(0));
+    scene.said("backup target --data data");
+    let chains: Json =
+        serde_json::from_str(&scene.said("backup list target --format json")).unwrap();
+    assert_eq!(chains.as_array().unwrap().len(), 2, "{chains}");
+    assert!(
+        scene
+            .said("backup list target")
+            .contains("a backup by hand")
+    );
+    let checked = scene.said("backup check target");
+    assert!(
+        checked.contains("is whole and can be restored"),
+        "{checked}"
+    );
+
+    let first = &chains[0]["last"]["commit"];
+    scene.said(&format!(
+        "restore target --into first --commit {first} --chain 1"
+    ));
+    scene.said("restore target --into last");
+    for (data, count) in [("first", 5), ("last", 8)] {
+        fs::copy(scene.path("data/secret"), scene.path(data).join("secret")).unwrap();
+        let server = scene.serve(data, &[]);
+        assert_eq!(scene.titles(&server).await.len(), count);
+        drop(server);
+        scene.said(&format!("verify stories --data {data}"));
+    }
+    let refused = scene.refused("restore target --into last");
+    assert!(
+        refused.contains("a restore writes over nothing"),
+        "{refused}"
+    );
+    let refused = scene.refused("restore target --into other --commit 99999");
+    assert!(refused.contains("no chain has commit 99999"), "{refused}");
+    let refused = scene.refused("restore nowhere --into other");
+    assert!(refused.contains("there is no backup"), "{refused}");
+    assert!(!scene.path("other").exists() && !scene.path("nowhere").exists());
+    let later = scene.refused("backup status --data data");
+    assert!(later.contains("no server has the store"), "{later}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_backs_up_all_the_time() {
+    let scene = Scene::new();
+    fs::write(scene.path("key"), [5; 32]).unwrap();
+    set_mode(&scene.path("key"), 0o600);
+    let target = scene.path("target");
+    let key = scene.path("key");
+    let flags = [
+        "--backup",
+        target.to_str().unwrap(),
+        "--backup-key",
+        key.to_str().unwrap(),
+    ];
+    let server = scene.serve("data", &flags);
+    scene.write(&server, 0..4).await;
+    let four = scene.wait_for_backup();
+    scene.write(&server, 4..7).await;
+    scene.wait_for_backup();
+    let metrics = reqwest::get(format!("{}/metrics", server.base))
+        .await
+        .unwrap();
+    let metrics = metrics.text().await.unwrap();
+    assert!(
+        metrics.contains("partita_backup_lag_seconds 0"),
+        "{metrics}"
+    );
+    let ready = reqwest::get(format!("{}/readyz", server.base))
+        .await
+        .unwrap();
+    assert_eq!(ready.text().await.unwrap(), "well\n");
+    server.kill();
+
+    // The next server goes on with the chain.
+    let server = scene.serve("data", &flags);
+    scene.write(&server, 7..9).await;
+    let status = scene.wait_for_backup();
+    assert_eq!(status["chain"], 1, "{status}");
+    assert_eq!(server.stop(), Some(0));
+
+    let refused = scene.refused("restore target --into other");
+    assert!(
+        refused.contains("is encrypted: give the key with --key"),
+        "{refused}"
+    );
+    set_mode(&scene.path("key"), 0o644);
+    let refused = scene.refused("restore target --key key --into other");
+    assert!(refused.contains("others can read the key"), "{refused}");
+    set_mode(&scene.path("key"), 0o600);
+    scene.said("restore target --key key --into all");
+    let commit = &four["commit"];
+    scene.said(&format!(
+        "restore target --key key --into four --commit {commit}"
+    ));
+    for (data, count) in [("all", 9), ("four", 4)] {
+        let secret = fs::read(scene.path(data).join("secret")).unwrap();
+        assert_eq!(secret, [7; 32], "an encrypted backup has the secret");
+        let server = scene.serve(data, &[]);
+        assert_eq!(scene.titles(&server).await.len(), count);
+    }
+    scene.said("backup check target --key key");
+    // A restored store has a chain of its own.
+    let server = scene.serve("four", &flags);
+    drop(server);
+    let words = String::from("story 3");
+    for object in walk(&target) {
+        let bytes = fs::read(&object).unwrap();
+        let is_shown = bytes
+            .windows(words.len())
+            .any(|part| part == words.as_bytes());
+        assert!(!is_shown, "{}", object.display());
+    }
+}
+
+/// Neither a server nor a backup by hand of another store gets at a target, and a restored store goes
+/// on in the target that it is from.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_is_of_one_store() {
+    let scene = Scene::new();
+    drop(scene.serve("data", &[]));
+    scene.said("backup target --data data");
+    scene.said("restore target --into again --at 2099-03-01T12:00:00+01:00");
+    scene.said("backup target --data again");
+    fs::create_dir(scene.path("other")).unwrap();
+    make_secret(&scene.path("other"));
+    drop(scene.serve("other", &[]));
+    for line in [
+        "backup target --data other",
+        "serve stories --data other --listen 127.0.0.1:0 --backup target --backup-keep 1h",
+    ] {
+        let refused = scene.refused(line);
+        assert!(refused.contains("the backup of another store"), "{refused}");
+    }
+    let chains: Json =
+        serde_json::from_str(&scene.said("backup list target --format json")).unwrap();
+    assert_eq!(chains.as_array().unwrap().len(), 2, "{chains}");
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn walk(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(walk(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// The guide for files, and then what it made restored elsewhere.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_files_that_items_name_are_restored() {
+    let page = fs::read_to_string(root().join("docs/files.md")).unwrap();
+    let shell = blocks(&page, "sh");
+    let scene = Scene::new();
+    // The guide looks for the secret in the default place.
+    let data = scene.path("partita-data");
+    fs::rename(scene.path("data"), &data).unwrap();
+    let target = scene.path("target");
+    let flags = ["holdthatthought", "--backup", target.to_str().unwrap()];
+    let server = Server::start(&data, &flags);
+    said(&shell[1..], scene.0.path(), &server.base);
+    let files = |data: &Path| -> BTreeMap<PathBuf, Vec<u8>> {
+        let root = data.join("files");
+        let found = walk(&root).into_iter();
+        found
+            .map(|path| {
+                (
+                    path.strip_prefix(&root).unwrap().to_owned(),
+                    fs::read(&path).unwrap(),
+                )
+            })
+            .collect()
+    };
+    scene.said("backup by-hand --data partita-data");
+    assert_eq!(server.stop(), Some(0));
+    for (target, into) in [("target", "one"), ("by-hand", "other")] {
+        scene.said(&format!("restore {target} --into {into}"));
+        let (restored, own) = (files(&scene.path(into)), files(&data));
+        assert!(
+            restored.values().any(|bytes| bytes == b"Hello!"),
+            "{restored:?}"
+        );
+        assert!(
+            restored
+                .iter()
+                .all(|(path, bytes)| own.get(path) == Some(bytes))
+        );
+        scene.said(&format!("verify holdthatthought --data {into}"));
+    }
+    for object in walk(&target)
+        .iter()
+        .filter(|path| path.to_string_lossy().contains("/files/"))
+    {
+        fs::remove_file(object).unwrap();
+    }
+    let refused = scene.refused("restore target --into third");
+    assert!(
+        refused.contains("/files/") && refused.contains("is missing"),
+        "{refused}"
+    );
+    assert!(scene.refused("backup check target").contains("is missing"));
+}
+
+/// A target that cannot be written does not hold the server up, and is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_fails_is_told_and_holds_nobody_up() {
+    let scene = Scene::new();
+    // A file where the target would be: whoever is root writes past modes.
+    fs::write(scene.path("target"), b"").unwrap();
+    let target = scene.path("target");
+    let server = scene.serve(
+        "data",
+        &["--log", "error", "--backup", target.to_str().unwrap()],
+    );
+    scene.write(&server, 0..3).await;
+    let status: Json = loop {
+        let status = scene.said("backup status --data data --format json");
+        let status: Json = serde_json::from_str(&status).unwrap();
+        if status["lastError"] != Json::Null {
+            break status;
+        }
+    };
+    assert!(status["lagCommits"].as_u64() > Some(0), "{status}");
+    fs::remove_file(&target).unwrap();
+    scene.write(&server, 3..6).await;
+    let status = scene.wait_for_backup();
+    assert_eq!(
+        (&status["lastError"], &status["chain"]),
+        (&Json::Null, &json!(1)),
+        "{status}"
+    );
+}
+
+/// Kills servers at any moment. What their backup has is always a state that the store had, and the
+/// next one goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_servers_leave_a_good_backup() {
+    let scene = Scene::new();
+    let target = scene.path("target");
+    let mut random = fastrand::Rng::with_seed(5);
+    let rounds = u32::try_from(rounds()).unwrap() / 2;
+    for round in 0..rounds {
+        let durability = if round % 3 == 2 { "buffered" } else { "sync" };
+        let flags = [
+            "--backup",
+            target.to_str().unwrap(),
+            "--durability",
+            durability,
+        ];
+        let server = scene.serve("data", &flags);
+        scene
+            .write(&server, round * 100..round * 100 + random.u32(1..20))
+            .await;
+        std::thread::sleep(Duration::from_millis(random.u64(..700)));
+        server.kill();
+        let store = open(&scene.path("data"));
+        let target: Arc<DirectoryTarget> = Arc::new(DirectoryTarget::new(&target));
+        let id = fs::read_to_string(scene.path("data/backup-id")).unwrap();
+        let shipping = Shipping {
+            source: store.clone(),
+            store: id.trim_end().to_owned(),
+            target: target.clone(),
+            key: None,
+            secret: None,
+            files: None,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        };
+        let mut shipper = Shipper::resume(shipping).await.unwrap();
+        assert_eq!(shipper.chain(), 1, "round {round}: the chain goes on");
+        while shipper.step().await.unwrap() != Step::Rested {}
+        drop(shipper);
+        let (commit, rows) = contents(&store).await;
+        let place = scene.path(&format!("round-{round}"));
+        let wanted = Wanted {
+            chain: None,
+            moment: Moment::Commit(commit.number),
+        };
+        let plan = Plan::make(&*target, &[], wanted).await.unwrap();
+        let restored = plan
+            .carry_out(&*target, &place.join("store"), &mut |_| {})
+            .await;
+        assert_eq!(restored.unwrap().commit, commit);
+        let restored = open(&place);
+        assert!(contents(&restored).await == (commit, rows), "round {round}");
+        assert_eq!(restored.verify().await, Ok(Vec::new()));
+        drop(restored);
+        fs::remove_dir_all(place).unwrap();
+    }
+}
+
+/// Kills restores and backups at any moment. A directory is whole or refused, and the next attempt
+/// makes it whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_restores_and_backups_are_begun_again() {
+    let scene = Scene::new();
+    let server = scene.serve("data", &[]);
+    scene.write(&server, 0..30).await;
+    assert_eq!(server.stop(), Some(0));
+    scene.said("backup target --data data");
+    let mut random = fastrand::Rng::with_seed(6);
+    let mut cut_short = 0;
+    for round in 0..rounds() {
+        for line in [
+            format!("backup target --data data --format json --log error --key key-{round}"),
+            format!("restore target --into into-{round} --chain 1"),
+        ] {
+            fs::write(scene.path(&format!("key-{round}")), [5; 32]).unwrap();
+            set_mode(&scene.path(&format!("key-{round}")), 0o600);
+            let mut command = Command::new(BINARY);
+            command.args(line.split(' ')).current_dir(scene.0.path());
+            let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(random.u64(..400)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let into = format!("into-{round}");
+        if scene.path(&into).join("restoring").exists() {
+            cut_short += 1;
+            let refused = scene.refused(&format!("verify stories --data {into}"));
+            assert!(
+                refused.contains("was not finished: run it again"),
+                "{refused}"
+            );
+        }
+        if !scene.path(&into).join("restored").exists()
+            || scene.path(&into).join("restoring").exists()
+        {
+            scene.said(&format!("restore target --into {into} --chain 1"));
+        }
+        scene.said(&format!("verify stories --data {into}"));
+        fs::remove_dir_all(scene.path(&into)).unwrap();
+    }
+    scene.said("backup check target --chain 1");
+    println!("{cut_short} restores were cut short");
+}

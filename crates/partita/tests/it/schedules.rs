@@ -1,0 +1,171 @@
+//! The schedules of mediahub: mails about unread notifications and balances, by preference.
+
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use partita_core::{Map, Number, Value};
+use partita_plan::outbox::{Content, Courier, Message, Transport, Undelivered};
+use partita_plan::{Caller, Operation, Partita};
+use partita_store::request::{PutItem, ReturnValues};
+use partita_store::surroundings::ManualClock;
+use partita_store::{ModelStore, Store};
+
+use crate::stage::open;
+
+/// 2036-01-31T00:00:00Z. DynamoDB Local removes what has expired by the machine's own clock.
+const START: i64 = 2_085_350_400_000;
+const HOUR: i64 = 3_600_000;
+
+const ROOT: &str = "00000000-0000-4000-8000-00000000ad01";
+
+/// Whoever is mailed, and about what.
+#[derive(Default)]
+struct Letterbox(Mutex<Vec<(String, String)>>);
+
+#[async_trait]
+impl Transport for Letterbox {
+    async fn deliver(&self, message: &Message) -> Result<(), Undelivered> {
+        if let Content::Mail(mail) = &message.content {
+            let mail = (mail.to.clone(), mail.text.clone());
+            self.0.lock().unwrap().push(mail);
+        }
+        Ok(())
+    }
+}
+
+/// Users with their preferences: who wants which mails, and is verified.
+const USERS: [(&str, &[&str], bool); 5] = [
+    ("a11", &["unreadNotifications", "pscBalance"], true),
+    ("b0b", &["unreadNotifications"], true),
+    ("c1d", &[], true),
+    ("dad", &["unreadNotifications", "pscBalance"], false),
+    ("e11", &["unreadNotifications"], true),
+];
+
+fn id(name: &str) -> String {
+    format!("00000000-0000-4000-8000-000000000{name}")
+}
+
+async fn run(partita: &Partita, caller: &Caller, operation: Operation) {
+    partita.run(caller, operation).await.unwrap();
+}
+
+fn create(entity: &str, given: Vec<(&str, Value)>) -> Operation {
+    let attributes = given
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    Operation::Create {
+        entity: entity.to_owned(),
+        attributes: attributes.collect::<Map>(),
+    }
+}
+
+/// Users, their coins, and followers of all but the last, who are notified of.
+async fn fill(partita: &Partita, store: &dyn Store, table: &str) {
+    let text = |name: &str, value: &str| (name.to_owned(), Value::from(value));
+    let root = Map::from([
+        text("PK", &format!("USER#{ROOT}")),
+        text("SK", "METADATA"),
+        text("EntityType", "User"),
+        text("userId", ROOT),
+        text("email", "root@example.org"),
+        text("username", "root"),
+        text("provider", "email"),
+        text("role", "admin"),
+        text("createdAt", "2026-01-01T10:00:00.000Z"),
+        ("emailPreferences".to_owned(), Value::M(Map::new())),
+    ]);
+    let put = PutItem::new(table.parse().unwrap(), root);
+    store.put_item(put, ReturnValues::None).await.unwrap();
+    let admin = Caller::user(ROOT);
+    for (name, wants, is_verified) in USERS {
+        let wants = wants
+            .iter()
+            .map(|one| ((*one).to_owned(), Value::Bool(true)));
+        let given = vec![
+            ("userId", Value::from(id(name))),
+            ("email", Value::from(format!("{name}@example.org"))),
+            ("username", Value::from(name)),
+            ("provider", Value::from("email")),
+            ("emailPreferences", Value::M(wants.collect())),
+        ];
+        run(partita, &admin, create("User", given)).await;
+        if is_verified {
+            let changes = Map::from([("isEmailVerified", Value::Bool(true))]);
+            let update = Operation::Update {
+                entity: "User".into(),
+                identity: vec![id(name)],
+                changes,
+                with_deleted: false,
+                version: None,
+            };
+            run(partita, &admin, update).await;
+        }
+        let earn = Operation::Act {
+            action: "earn".into(),
+            entity: Some("User".into()),
+            identity: vec![id(name)],
+            given: Map::from([("amount", Value::N(Number::from(12)))]),
+            version: None,
+        };
+        run(partita, &admin, earn).await;
+    }
+    for (name, ..) in &USERS[..4] {
+        let given = vec![
+            ("followerId", Value::from(id("e11"))),
+            ("followedId", Value::from(id(name))),
+        ];
+        run(partita, &Caller::user(id("e11")), create("Follow", given)).await;
+    }
+}
+
+/// Two servers look at the same time whether a period has begun.
+async fn work(one: &Partita, two: &Partita) {
+    let (first, second) = tokio::join!(one.start_schedules(), two.start_schedules());
+    first.unwrap();
+    second.unwrap();
+    let (first, second) = tokio::join!(one.run_jobs(), two.run_jobs());
+    first.unwrap();
+    second.unwrap();
+}
+
+pub(crate) async fn mail_each_user_once(store: Arc<dyn Store>) {
+    let clock = Arc::new(ManualClock::at(START));
+    let table = "schedules";
+    let one = Arc::new(open("mediahub", table, &store, &clock).await);
+    let two = open("mediahub", table, &store, &clock).await;
+    let two = two.with_tokens_from(Arc::new(partita_store::surroundings::SystemEntropy));
+    fill(&one, &*store, table).await;
+    let letters = Arc::new(Letterbox::default());
+    let courier = Courier::new(one.clone(), letters.clone());
+    work(&one, &two).await;
+    let mailed = async |hours: i64| {
+        clock.advance(hours * HOUR);
+        work(&one, &two).await;
+        while courier.deliver().await.unwrap().delivered > 0 {}
+        let mut mails = std::mem::take(&mut *letters.0.lock().unwrap());
+        mails.sort();
+        mails
+    };
+    let digest = |name: &str| {
+        let text = format!("Hello {name}, there are notifications that you have not read yet.");
+        (format!("{name}@example.org"), text)
+    };
+    let balance = |name: &str| {
+        let text = format!("Hello {name}, your balance is 12 PSC.");
+        (format!("{name}@example.org"), text)
+    };
+    assert_eq!(mailed(7).await, []);
+    assert_eq!(mailed(1).await, [digest("a11"), digest("b0b")]);
+    assert_eq!(mailed(1).await, []);
+    // The first of the month.
+    let both = mailed(24).await;
+    assert_eq!(both, [digest("a11"), balance("a11"), digest("b0b")]);
+    // Ten days without a server.
+    assert_eq!(mailed(240).await, [digest("a11"), digest("b0b")]);
+}
+
+#[tokio::test]
+async fn each_user_is_mailed_once_in_a_period() {
+    mail_each_user_once(Arc::new(ModelStore::default())).await;
+}
