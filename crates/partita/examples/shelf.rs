@@ -163,9 +163,9 @@ fn answer<T: Serialize>(status: StatusCode, answer: Result<T, TypedError>) -> An
                 TypedError::Refused(PlanError::Unauthenticated { .. }) => StatusCode::UNAUTHORIZED,
                 TypedError::Refused(PlanError::Forbidden { .. }) => StatusCode::FORBIDDEN,
                 TypedError::Refused(PlanError::NotFound { .. }) => StatusCode::NOT_FOUND,
-                TypedError::Refused(PlanError::Exists { .. } | PlanError::Conflict) => {
-                    StatusCode::CONFLICT
-                }
+                TypedError::Refused(
+                    PlanError::Exists { .. } | PlanError::Conflict | PlanError::Hot(_),
+                ) => StatusCode::CONFLICT,
                 TypedError::Refused(PlanError::Invalid { .. }) => StatusCode::UNPROCESSABLE_ENTITY,
                 _ => StatusCode::INTERNAL_SERVER_ERROR,
             };
