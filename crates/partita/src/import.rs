@@ -35,6 +35,9 @@ pub(crate) async fn run(flags: &ImportFlags) -> Result<ExitCode> {
     let path = std::path::absolute(&flags.from)?;
     let found = exports::find(&path)?;
     let places = places(&of, &found, flags.table.as_deref())?;
+    // In the order of the design, and the table beside it last, however their folders are called.
+    let mut filled: Vec<(&Export, TableName)> = found.iter().zip(places).collect();
+    filled.sort_by_key(|(_, table)| of.tables.iter().position(|one| one == table));
     // Whatever is damaged is found before anything is written.
     exporting::check(found.clone()).await?;
     let store = flags.place.fill(&flags.into.data).await;
@@ -55,7 +58,7 @@ pub(crate) async fn run(flags: &ImportFlags) -> Result<ExitCode> {
         "{bar:30} {pos} of {len} items",
     )?);
     let mut imported = Vec::new();
-    for (export, table) in found.iter().zip(&places) {
+    for (export, table) in &filled {
         let mut show = |items: u64| {
             bar.inc(items);
             Ok(())
