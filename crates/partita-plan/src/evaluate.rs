@@ -28,7 +28,7 @@ mod scope;
 
 pub(crate) use context::Context;
 pub(crate) use guard::{Composed, ReadSet};
-pub(crate) use reads::{Known, LISTED_MAX, Listed, Listing, Lookup, Reads, keys};
+pub(crate) use reads::{Known, LISTED_MAX, Listed, Listing, Lookup, Noted, Reads, keys};
 pub(crate) use reference::{Resolved, Target};
 pub(crate) use row::ListedItem;
 pub(crate) use scope::{ItemScope, Named, OtherItem};

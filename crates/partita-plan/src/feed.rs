@@ -148,14 +148,32 @@ impl Feed {
         let Some(changes) = changes else {
             return Err(Lost::Refetch("too much has changed since"));
         };
-        // What decides on the rows of now has decided on those of then, unless it has changed.
+        // What decides on the rows of now has decided on those of then, unless it has changed or
+        // expired since.
         self.rows(at).await?;
+        self.recall(&changes, position.millis).await?;
         self.millis = position.millis;
         let concerned = self.concerned(&changes);
-        if self.is_first_of_several() && !concerned.is_empty() {
+        let has_expired = self
+            .next_expiry_millis()
+            .is_some_and(|due| due <= at.millis);
+        if self.is_first_of_several() && (has_expired || !concerned.is_empty()) {
             return Err(Lost::Refetch("another row may be the one"));
         }
         self.advance(&changes, &concerned).await
+    }
+
+    /// Remembers what decided on the rows before these changes, when that was the time.
+    async fn recall(&mut self, changes: &Changes, millis: i64) -> Result<(), PlanError> {
+        let runner = self.partita.runner.reading(changes.before.clone());
+        let rows = self.watched.range(self.sight(&runner, millis)).await?;
+        let looked = self.watched.look(self.sight(&runner, millis), &rows);
+        for (row, seen) in rows.iter().zip(looked.await?) {
+            if let Some(seen) = seen {
+                self.memory.remember(&self.address_of(row), &seen);
+            }
+        }
+        Ok(())
     }
 
     /// What is said of the changes of these items, and of what has expired since.

@@ -12,11 +12,11 @@ use super::{PatternRead, ReadBound, too_large, typed};
 use crate::commit::run::Runner;
 use crate::cursor::Question;
 use crate::error::PlanError;
-use crate::evaluate::{Known, Listing};
+use crate::evaluate::{Known, Listing, Noted, Reads};
 use crate::feed::{FEED_ROWS_MAX, no_feed};
 use crate::operation::{Caller, Operation, Record};
 use crate::partita::Partita;
-use crate::place::Address;
+use crate::place::{Address, KeyNames};
 use crate::planner::Planner;
 use crate::request::NamedItem;
 use crate::request::rules::Asked;
@@ -62,6 +62,38 @@ pub(crate) struct Seen {
     pub(crate) lists: Vec<Listing>,
     /// When the row or something that decided on it expires.
     pub(crate) expiring: Vec<(i64, Address)>,
+}
+
+impl Seen {
+    /// What something depends on that was decided by looking at these items and lists.
+    fn depending_on(noted: Noted, reads: &Reads, keys: &KeyNames) -> Seen {
+        let Noted { mut items, lists } = noted;
+        let until = |address: &Address| match reads.peek(address) {
+            Known::Found(item) => reads.until_millis(&address.table, item),
+            Known::Missing | Known::Unread => None,
+        };
+        let others = items.iter();
+        let mut expiring: Vec<(i64, Address)> = others
+            .filter_map(|address| Some((until(address)?, address.clone())))
+            .collect();
+        // A list is another one once one of its rows has expired.
+        for list in &lists {
+            let listed = reads.list(list);
+            for row in listed.into_iter().flat_map(|listed| &listed.rows) {
+                if let Some(until) = reads.until_millis(&list.table, row) {
+                    let place = keys.place(&list.table, row);
+                    expiring.push((until, place.clone()));
+                    items.push(place);
+                }
+            }
+        }
+        Seen {
+            shown: None,
+            items,
+            lists,
+            expiring,
+        }
+    }
 }
 
 impl Partita {
@@ -239,30 +271,19 @@ impl Watched {
             let reads = context.reads;
             reads.note_from_now();
             let mut shown = asked.seen(context, record, item, row)?;
-            let noted = reads.take_noted();
-            let until = |address: &Address| match reads.peek(address) {
-                Known::Found(item) => reads.until_millis(&address.table, item),
-                Known::Missing | Known::Unread => None,
-            };
-            let others = noted.items.iter();
-            let mut expiring: Vec<_> = others
-                .filter_map(|address| Some((until(address)?, address.clone())))
-                .collect();
+            let mut seen = Seen::depending_on(reads.take_noted(), reads, &asked.blueprint().keys);
             if shown.is_some()
                 && !asked.pattern.with_expired
                 && let Some(until) = reads.until_millis(table, row)
             {
-                expiring.push((until, asked.blueprint().keys.place(table, row)));
+                let place = asked.blueprint().keys.place(table, row);
+                seen.expiring.push((until, place));
             }
             if is_item {
                 shown = shown.map(|shown| asked.blueprint().record(record, shown.attributes));
             }
-            Ok(Some(Seen {
-                shown,
-                items: noted.items,
-                lists: noted.lists,
-                expiring,
-            }))
+            seen.shown = shown;
+            Ok(Some(seen))
         });
         seen.await
     }

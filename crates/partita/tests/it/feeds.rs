@@ -219,7 +219,6 @@ fn mistakes_are_noticed() {
 }
 
 #[test]
-#[ignore = "a feed that is resumed does not tell of what expired meanwhile (docs/feeds.md), so the clock leaps past it"]
 fn what_never_expires_is_noticed() {
     assert!(is_noticed(Mistake::NeverExpires));
 }
