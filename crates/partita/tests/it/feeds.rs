@@ -10,6 +10,7 @@ mod draw;
 mod observer;
 pub(crate) mod wire;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -139,49 +140,55 @@ const NOT_FOLLOWED: [(&str, &str, &str); 4] = [
 const CONFIRMATIONS: &str = "`token` tells items of `EmailVerificationToken` apart, and is not shown; so nobody could tell which of them an event is about";
 const RESETS: &str = "`token` tells items of `PasswordResetToken` apart, and is not shown; so nobody could tell which of them an event is about";
 
+/// Histories of each design, and how many more there may be until every pattern was followed: who
+/// follows what is drawn, and by what is there.
+const HISTORIES: u64 = 3;
+const HISTORIES_MAX: u64 = 15;
+
 /// Every pattern is followed that can be, and few of the feeds have to begin again.
 fn follow_all(design: &'static str) {
-    let seed = std::env::var("PARTITA_SEED").ok();
-    let seed: Option<u64> = seed.map(|seed| seed.parse().unwrap());
-    let seeds = seed.map_or(0..3, |seed| seed..seed + 1);
-    let mut all = Tally::default();
-    for seed in seeds.clone() {
-        let tally = followed(design, seed, &[], None);
-        let faults = &tally.faults;
-        assert!(
-            faults.is_empty(),
-            "{design}, PARTITA_SEED={seed}: {faults:#?}"
-        );
-        all.add(tally);
-    }
-    if seed.is_some() {
-        return;
-    }
     let compiled = stage::design(design, design);
-    let mut missing: Vec<String> = Vec::new();
     let mut refused: Vec<(String, String)> = Vec::new();
+    let mut missing: BTreeSet<&str> = BTreeSet::new();
     for pattern in &compiled.patterns {
         match no_feed(&compiled, pattern) {
             Some(why) => refused.push((pattern.name.clone(), why)),
-            None if all.followed.contains(&pattern.name) => {}
-            None => missing.push(pattern.name.clone()),
+            None => _ = missing.insert(&pattern.name),
         }
     }
-    assert_eq!(missing, Vec::<String>::new(), "nobody has followed these");
     let known = NOT_FOLLOWED.iter().filter(|one| one.0 == design);
     let known = known.map(|(_, name, why)| ((*name).to_owned(), (*why).to_owned()));
     assert_eq!(refused, known.collect::<Vec<_>>());
-    assert!(
-        all.events > 20 * (seeds.end - seeds.start),
-        "{} events",
-        all.events
-    );
+    if let Ok(seed) = std::env::var("PARTITA_SEED") {
+        followed_well(design, seed.parse().unwrap());
+        return;
+    }
+    let mut all = Tally::default();
+    let mut histories = 0;
+    while histories < HISTORIES || (!missing.is_empty() && histories < HISTORIES_MAX) {
+        all.add(followed_well(design, histories));
+        missing.retain(|name| !all.followed.contains(*name));
+        histories += 1;
+    }
+    assert!(missing.is_empty(), "nobody has followed {missing:?}");
+    assert!(all.events > 20 * histories, "{} events", all.events);
     assert!(all.resumed > 0 && all.looks > 0);
     assert!(
         all.refetched * 4 < all.events,
         "{} begun again",
         all.refetched
     );
+}
+
+/// A history of a design in which everybody was told what is so.
+fn followed_well(design: &'static str, seed: u64) -> Tally {
+    let tally = followed(design, seed, &[], None);
+    let faults = &tally.faults;
+    assert!(
+        faults.is_empty(),
+        "{design}, PARTITA_SEED={seed}: {faults:#?}"
+    );
+    tally
 }
 
 /// What gives rights in `rooms`, and takes them.
@@ -212,15 +219,11 @@ fn mistakes_are_noticed() {
         Mistake::MissesSteps,
         Mistake::ForgetsWhatDecides,
         Mistake::ResumesTooLate,
+        Mistake::NeverExpires,
         Mistake::AsksRulesOnce,
     ] {
         assert!(is_noticed(mistake), "nobody noticed {mistake:?}");
     }
-}
-
-#[test]
-fn what_never_expires_is_noticed() {
-    assert!(is_noticed(Mistake::NeverExpires));
 }
 
 fn is_noticed(mistake: Mistake) -> bool {

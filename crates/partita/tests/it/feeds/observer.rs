@@ -25,7 +25,8 @@ const FOLLOWERS: usize = 16;
 const NEWCOMERS: usize = 8;
 /// Attempts to follow what nobody has followed yet, between two looks.
 const TRIES: usize = 3;
-const HOUR: i64 = 3_600_000;
+const MINUTE: i64 = 60_000;
+const HOUR: i64 = 60 * MINUTE;
 
 /// What is done wrong on purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,9 +129,14 @@ impl Observer {
             return;
         }
         self.tally.looks += 1;
-        if self.random.u8(..4) == 0 {
-            self.clock.advance(self.random.i64(0..30 * HOUR));
-        }
+        // Mostly so little that what expires is seen before and after; now and then more than ids
+        // are good for.
+        let longest = match self.random.u8(..40) {
+            0 => 30 * HOUR,
+            1..20 => MINUTE,
+            _ => 1,
+        };
+        self.clock.advance(self.random.i64(0..longest));
         if self.opened.is_none() || self.random.u8(..15) == 0 {
             self.restart().await;
         }
