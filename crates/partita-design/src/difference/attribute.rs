@@ -95,11 +95,18 @@ pub(super) fn removed(
     if attribute.is_virtual || attribute.key_only {
         return Judgement::free(subject, "it is not stored beside the key");
     }
-    if after.is_some_and(|after| after.open) && is_given(&attribute.source) {
+    let stays = after.is_some_and(|after| after.open) && is_given(&attribute.source);
+    let is_hidden = is_hidden(record, attribute);
+    if stays && !is_hidden {
         return Judgement::free(subject, "it stays as one that is not listed");
     }
     if is_given(&attribute.source) || is_history(record) {
-        return Judgement::dropping(subject, "its values go")
+        let says = if stays {
+            "its values go, because nothing would hide them any more"
+        } else {
+            "its values go"
+        };
+        return Judgement::dropping(subject, says)
             .reads([name.clone()])
             .writes([name]);
     }
@@ -107,6 +114,13 @@ pub(super) fn removed(
         .reads([name.clone()])
         .writes([name])
         .removes(derived(record, attribute))
+}
+
+/// Whether some of those who may read an item are not shown this attribute.
+fn is_hidden(record: &Record, attribute: &Attribute) -> bool {
+    let mut rules = record.rules.by_attribute.iter().filter(|one| !one.writes);
+    let is_named = |name: &String| name.split('.').next() == Some(attribute.name.as_str());
+    attribute.secret || rules.any(|one| one.attributes.iter().any(is_named))
 }
 
 /// An attribute that says something else.
