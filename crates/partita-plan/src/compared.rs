@@ -1,6 +1,8 @@
 //! Tables that exist, compared with what a design needs of them.
 
 use partita_design::Design;
+use partita_design::design::{self, Table};
+use partita_store::settings::{Encryption, Keeping};
 use partita_store::table::TableName;
 use partita_store::{Store, StoreError};
 
@@ -86,6 +88,9 @@ pub async fn table_differences(
         if settings.deletion_protection && !described.settings.is_protected {
             add("is not protected from being deleted".to_owned(), false);
         }
+        for what in kept_otherwise(table, store.describe_keeping(&name).await?) {
+            add(what, false);
+        }
         if !settings.tags.is_empty() {
             let tags = store.list_tags_of_resource(&name).await?;
             let mut wanted = settings.tags.iter();
@@ -103,4 +108,103 @@ pub async fn table_differences(
         }
     }
     Ok(found)
+}
+
+/// What of the key and the recovery of a table is not as the design says. A table that is kept
+/// better than that is no difference.
+fn kept_otherwise(table: &Table, found: Option<Keeping>) -> Vec<String> {
+    let Some(found) = found else {
+        return Vec::new();
+    };
+    let mut different = Vec::new();
+    match (&table.settings.encryption, &found.encryption) {
+        (design::Encryption::Owned, _) => {}
+        (design::Encryption::Unset(text), _) => different.push(format!(
+            "may not be encrypted with `{text}`: give the variable with --set NAME=VALUE"
+        )),
+        (design::Encryption::Managed, Encryption::Owned) => {
+            different.push("is not encrypted with a key of KMS".to_owned());
+        }
+        (design::Encryption::Managed, _) => {}
+        (design::Encryption::Key(key), Encryption::Key(found)) if is_key(key, found) => {}
+        (design::Encryption::Key(key), _) => {
+            different.push(format!("is not encrypted with the key `{key}`"));
+        }
+    }
+    if table.settings.point_in_time_recovery && !found.has_recovery {
+        different.push("cannot be brought back to an earlier moment".to_owned());
+    }
+    different
+}
+
+/// Whether a table's key is the one that a design names. Which key an alias means cannot be told.
+fn is_key(named: &str, arn: &str) -> bool {
+    let is_alias = named.starts_with("alias/") || named.contains(":alias/");
+    is_alias || named == arn || arn.rsplit('/').next() == Some(named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ARN: &str = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab";
+
+    fn differences(encryption: &str, has_recovery: bool, found: Keeping) -> Vec<String> {
+        let text = format!(
+            r#"
+            design = "notes"
+            [table]
+            name = "notes"
+            key = ["PK", "SK"]
+            {encryption}
+            point-in-time-recovery = {has_recovery}
+            [entity.Note]
+            PK = "NOTE#{{noteId}}"
+            SK = "NOTE"
+            [entity.Note.attributes]
+            noteId = "ulid, generated"
+            [entity.Note.allow]
+            "*" = "public"
+            [pattern.note]
+            get = "PK = 'NOTE#{{noteId}}' AND SK = 'NOTE'"
+            "#
+        );
+        let design = partita_design::check(&text, &|_| None).0.unwrap();
+        kept_otherwise(&design.tables[0], Some(found))
+    }
+
+    fn kept(key: Option<&str>, has_recovery: bool) -> Keeping {
+        let encryption = key.map_or(Encryption::Owned, |key| Encryption::Key(key.to_owned()));
+        Keeping {
+            encryption,
+            has_recovery,
+        }
+    }
+
+    #[test]
+    fn a_table_that_is_kept_as_the_design_says_is_no_difference() {
+        for encryption in [
+            "",
+            "encryption = 'kms'",
+            "encryption = 'kms:1234abcd-12ab'",
+            "encryption = 'kms:alias/archive'",
+            "encryption = 'kms:arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab'",
+        ] {
+            let found = differences(encryption, true, kept(Some(ARN), true));
+            assert_eq!(found, Vec::<String>::new(), "{encryption}");
+        }
+        assert!(differences("", false, kept(None, false)).is_empty());
+    }
+
+    #[test]
+    fn one_that_is_kept_worse_is() {
+        let expect = |encryption: &str, found: Keeping, told: &str| {
+            let all = differences(encryption, true, found);
+            assert!(all.iter().any(|one| one.contains(told)), "{all:?}");
+        };
+        expect("", kept(None, false), "earlier moment");
+        expect("encryption = 'kms'", kept(None, true), "a key of KMS");
+        expect("encryption = 'kms:other'", kept(Some(ARN), true), "`other`");
+        expect("encryption = 'kms:{KEY}'", kept(Some(ARN), true), "--set");
+    }
 }

@@ -5,6 +5,7 @@ use partita_core::{Item, Number, Value};
 use partita_design::Design;
 use partita_design::sidecar::{KEPT, kept_partition};
 use partita_store::request::{CreateTable, PutItem};
+use partita_store::settings::Keeping;
 use partita_store::table::{KeySchema, TableName, string_key};
 use partita_store::{Store, StoreError};
 
@@ -88,9 +89,14 @@ pub(crate) fn is_there() -> Condition {
 }
 
 /// Creates the table if it is not there.
-pub(crate) async fn prepare(sidecar: &TableName, store: &dyn Store) -> Result<(), PlanError> {
+pub(crate) async fn prepare(
+    sidecar: &TableName,
+    keeping: Keeping,
+    store: &dyn Store,
+) -> Result<(), PlanError> {
     let key = KeySchema::strings(PARTITION, SORT);
-    let request = CreateTable::new(sidecar.clone(), key.clone());
+    let mut request = CreateTable::new(sidecar.clone(), key.clone());
+    request.keeping = keeping;
     let found = match store.describe_table(sidecar).await {
         // Another process may create it at the same moment.
         Err(StoreError::TableNotFound { .. }) => match store.create_table(request).await {

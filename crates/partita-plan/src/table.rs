@@ -3,9 +3,9 @@
 
 use partita_design::Design;
 use partita_design::cloudformation::PROVISIONED_UNITS;
-use partita_design::design::Table;
+use partita_design::design::{self, Table};
 use partita_store::request::{CreateTable, UpdateTimeToLive};
-use partita_store::settings::{Billing, Throughput};
+use partita_store::settings::{Billing, Encryption, Keeping, Throughput};
 use partita_store::stream::StreamView;
 use partita_store::table::TableName;
 use partita_store::{Store, StoreError};
@@ -23,7 +23,21 @@ pub async fn prepare(design: &Design, store: &dyn Store) -> Result<(), PlanError
         prepare_one(design, table, name, store).await?;
         prepare_expiry(table, name, store).await?;
     }
-    sidecar::prepare(&blueprint.sidecar, store).await
+    let keeping = blueprint.design.tables.first().map(keeping);
+    sidecar::prepare(&blueprint.sidecar, keeping.unwrap_or_default(), store).await
+}
+
+/// How the design wants a table to be kept. A key whose variable has no value is left to Amazon;
+/// `compared` reports it.
+pub(crate) fn keeping(designed: &Table) -> Keeping {
+    Keeping {
+        encryption: match &designed.settings.encryption {
+            design::Encryption::Owned | design::Encryption::Unset(_) => Encryption::Owned,
+            design::Encryption::Managed => Encryption::Managed,
+            design::Encryption::Key(key) => Encryption::Key(key.clone()),
+        },
+        has_recovery: designed.settings.point_in_time_recovery,
+    }
 }
 
 async fn prepare_one(
@@ -36,6 +50,7 @@ async fn prepare_one(
     request.settings.stream = stream_view(designed);
     request.settings.billing = billing(designed);
     request.settings.is_protected = designed.settings.deletion_protection;
+    request.keeping = keeping(designed);
     request.tags = designed.settings.tags.clone();
     let expected = request.schema.clone();
     let found = match store.describe_table(table).await {

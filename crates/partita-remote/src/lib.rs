@@ -54,6 +54,7 @@ mod convert;
 mod error;
 mod expiry;
 mod expressions;
+mod keeping;
 mod reads;
 mod schema;
 mod settings;

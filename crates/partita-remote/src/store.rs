@@ -10,6 +10,7 @@ use partita_store::request::{
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
     TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
 };
+use partita_store::settings::Keeping;
 use partita_store::stream::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
     StreamDescription, StreamNames,
@@ -19,8 +20,8 @@ use partita_store::{FoundItem, Store, StoreResult};
 
 use crate::connect::{Clients, RemoteConfig, Timeouts};
 use crate::{
-    batch_get, batch_write, expiry, reads, streams, tables, tags, transact_get, transact_write,
-    updates, writes,
+    batch_get, batch_write, expiry, keeping, reads, streams, tables, tags, transact_get,
+    transact_write, updates, writes,
 };
 
 /// Amazon DynamoDB, or a service that speaks its protocol.
@@ -90,6 +91,10 @@ impl Store for RemoteStore {
 
     async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>> {
         expiry::describe_time_to_live(&self.clients, table).await
+    }
+
+    async fn describe_keeping(&self, table: &TableName) -> StoreResult<Option<Keeping>> {
+        keeping::describe_keeping(&self.clients, table).await
     }
 
     async fn tag_resource(&self, table: &TableName, tags: Tags) -> StoreResult<()> {

@@ -12,7 +12,7 @@ use partita_store::{StoreError, StoreResult};
 use crate::connect::Clients;
 use crate::error::{Call, send};
 use crate::schema::{TableDefinition, schema_of};
-use crate::{settings, tags};
+use crate::{keeping, settings, tags};
 
 /// How often a table that comes or goes is looked at.
 const POLL: Duration = Duration::from_millis(500);
@@ -27,6 +27,7 @@ pub(crate) async fn create_table(
         table,
         schema,
         settings,
+        keeping,
         tags,
     } = request;
     // The service checks this too, but DynamoDB Local breaks at an index of which nothing is
@@ -55,6 +56,7 @@ pub(crate) async fn create_table(
         )
         // Left out rather than false, because some services do not know it.
         .set_deletion_protection_enabled(settings.is_protected.then_some(true))
+        .set_sse_specification(keeping::encryption(&keeping.encryption))
         .set_tags(tags::to_tags(tags).map_err(built)?);
     let created = send!(call, sent).map_err(|error| match error.as_service_error() {
         Some(service) if service.is_resource_in_use_exception() => StoreError::TableExists {
@@ -66,6 +68,9 @@ pub(crate) async fn create_table(
         Some(described) => described,
         None => until(patience, &table, active(clients, &table)).await?,
     };
+    if keeping.has_recovery {
+        keeping::begin_recovery(clients, patience, &table).await?;
+    }
     // In the order of the request: the service describes indexes in any order.
     Ok(settings::description(table, schema, &described))
 }

@@ -19,6 +19,7 @@ use crate::request::{
     TransactAction, TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable,
     UpdateTimeToLive,
 };
+use crate::settings::Keeping;
 use crate::snapshot::{Moment, Snapshot};
 use crate::store::Store;
 use crate::stream::{
@@ -188,6 +189,10 @@ impl<G: Guard> Store for GuardedStore<G> {
 
     async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>> {
         self.inner.describe_time_to_live(table).await
+    }
+
+    async fn describe_keeping(&self, table: &TableName) -> StoreResult<Option<Keeping>> {
+        self.inner.describe_keeping(table).await
     }
 
     async fn list_tags_of_resource(&self, table: &TableName) -> StoreResult<Tags> {

@@ -19,6 +19,7 @@ use crate::request::{
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
     TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
 };
+use crate::settings::Keeping;
 use crate::snapshot::{Moment, Snapshot};
 use crate::store::Store;
 use crate::stream::{
@@ -60,6 +61,10 @@ pub trait Layer: Send + Sync {
 
     async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>> {
         self.inner().describe_time_to_live(table).await
+    }
+
+    async fn describe_keeping(&self, table: &TableName) -> StoreResult<Option<Keeping>> {
+        self.inner().describe_keeping(table).await
     }
 
     async fn tag_resource(&self, table: &TableName, tags: Tags) -> StoreResult<()> {
@@ -210,6 +215,10 @@ impl<L: Layer> Store for L {
 
     async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>> {
         Layer::describe_time_to_live(self, table).await
+    }
+
+    async fn describe_keeping(&self, table: &TableName) -> StoreResult<Option<Keeping>> {
+        Layer::describe_keeping(self, table).await
     }
 
     async fn tag_resource(&self, table: &TableName, tags: Tags) -> StoreResult<()> {

@@ -213,6 +213,8 @@ impl Store for ModelStore {
             schema,
             settings,
             tags,
+            // Nobody but its process has it.
+            keeping: _,
         } = request;
         schema.check()?;
         settings.check(&schema)?;

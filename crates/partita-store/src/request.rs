@@ -8,7 +8,7 @@ use partita_core::expression::{Condition, KeyCondition, Projection, Update};
 use crate::error::{StoreError, StoreResult};
 use crate::found::FoundItem;
 use crate::index::IndexSchema;
-use crate::settings::{Billing, TableSettings};
+use crate::settings::{Billing, Keeping, TableSettings};
 use crate::stream::{StreamName, StreamView};
 use crate::table::{TableName, TableSchema};
 
@@ -21,6 +21,8 @@ pub struct CreateTable {
     pub schema: TableSchema,
     /// Everything else about it.
     pub settings: TableSettings,
+    /// How it is kept, where the store is a service.
+    pub keeping: Keeping,
     /// Its tags.
     pub tags: Tags,
 }
@@ -32,6 +34,7 @@ impl CreateTable {
             table,
             schema: schema.into(),
             settings: TableSettings::default(),
+            keeping: Keeping::default(),
             tags: Tags::new(),
         }
     }

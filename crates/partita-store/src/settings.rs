@@ -17,6 +17,28 @@ pub struct TableSettings {
     pub stream: Option<StreamView>,
 }
 
+/// How a service keeps a table. The stores on one machine have neither of both: their files are
+/// their operator's to encrypt and to back up.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Keeping {
+    /// The key that the table is encrypted with.
+    pub encryption: Encryption,
+    /// Whether the table can be brought back to any moment of the last weeks.
+    pub has_recovery: bool,
+}
+
+/// The key that Amazon encrypts a table with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Encryption {
+    /// One of Amazon's own, which every table has.
+    #[default]
+    Owned,
+    /// The one that KMS keeps for the account.
+    Managed,
+    /// This key of KMS: its id, ARN or alias.
+    Key(String),
+}
+
 /// How Amazon charges for a table.
 ///
 /// The stores on one machine charge nothing and limit nothing. They remember it, because tools

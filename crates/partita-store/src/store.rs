@@ -15,6 +15,7 @@ use crate::request::{
     ListTables, Page, PutItem, Query, ReturnValues, Scan, TableDescription, TableNames, Tags,
     TransactGetItems, TransactWriteItems, UpdateItem, UpdateTable, UpdateTimeToLive,
 };
+use crate::settings::Keeping;
 use crate::snapshot::{Moment, Snapshot};
 use crate::stream::{
     DescribeStream, GetRecords, GetShardIterator, ListStreams, Records, ShardIterator,
@@ -54,6 +55,12 @@ pub trait Store: Send + Sync {
 
     /// The attribute with the time at which a table's items expire, if there is one.
     async fn describe_time_to_live(&self, table: &TableName) -> StoreResult<Option<String>>;
+
+    /// How a table is kept; nothing where the store is no service.
+    async fn describe_keeping(&self, table: &TableName) -> StoreResult<Option<Keeping>> {
+        self.describe_table(table).await?;
+        Ok(None)
+    }
 
     /// Adds tags to a table, or replaces the values of those that it has.
     async fn tag_resource(&self, table: &TableName, tags: Tags) -> StoreResult<()>;

@@ -452,6 +452,9 @@ async fn open_designs(
     let mut designs = Vec::new();
     for (argument, design) in given {
         let (design, to) = open_design(design, &secret, store, flags.migrate).await?;
+        if flags.place.is_shared() {
+            report_tables(design.design(), &**store).await;
+        }
         designs.push(Opening {
             argument,
             design,
@@ -645,6 +648,21 @@ async fn open_design(
         opened => opened.map(|opened| (opened, None)),
     };
     opened.with_context(|| format!("cannot open the design `{name}`"))
+}
+
+/// Says what of a design's tables in DynamoDB is not as the design says. It is no reason not to
+/// serve them, nor is a policy of AWS that forbids to ask.
+async fn report_tables(design: &Design, store: &dyn Store) {
+    let name = &design.name;
+    match partita_plan::table_differences(design, store).await {
+        Err(error) => warn!(design = name, %error, "the settings of the tables are not known"),
+        Ok(found) => {
+            for one in found {
+                let (table, what) = (one.table, one.what);
+                warn!(design = name, "the table `{table}` {what}");
+            }
+        }
+    }
 }
 
 /// Completes at an interrupt or a request to terminate.

@@ -3,4 +3,5 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod conformance;
+mod keeping;
 mod outcomes;
