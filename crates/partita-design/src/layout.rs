@@ -8,8 +8,8 @@ use partita_core::expression::{Comparator, KeyCondition, KeyRange, Scope};
 use partita_core::{Item, Map, Type, Value};
 
 use crate::design::{
-    Design, Index, IndexKey, KeyBound, KeyTemplates, KeyValue, Pattern, Read, Record, RecordIndex,
-    SortRange, Table,
+    Design, IdentityPart, Index, IndexKey, KeyBound, KeyTemplates, KeyValue, Pattern, Read, Record,
+    RecordIndex, SortRange, Table,
 };
 use crate::expression::Predicate;
 use crate::nested;
@@ -94,6 +94,33 @@ impl Record {
             }
         }
         Some(attributes)
+    }
+}
+
+impl Record {
+    /// Takes out of an item what the record does not list: what other programs and earlier designs
+    /// left there. The discriminator of its table is no attribute, and stays.
+    pub fn retain_listed(&self, discriminator: Option<&str>, item: &mut Map) {
+        item.retain(|name, value| discriminator == Some(name) || self.is_listed(name, value));
+    }
+
+    /// Whether a path leads to an attribute, or to a map of some. The map is left with those.
+    fn is_listed(&self, path: &str, value: &mut Value) -> bool {
+        let is_identity = |part: &IdentityPart| part.attribute == path;
+        if self.stored(path).is_some() || self.identity.iter().any(is_identity) {
+            return true;
+        }
+        let is_inside = |name: &str| {
+            let rest = name.strip_prefix(path);
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        };
+        match value {
+            Value::M(map) if self.attributes.iter().any(|one| is_inside(&one.name)) => {
+                map.retain(|name, value| self.is_listed(&format!("{path}.{name}"), value));
+                true
+            }
+            _ => false,
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use partita_core::key::KeyType;
 use partita_core::{Item, Map, Type, Value};
 use partita_design::design::record::UNIQUE_SORT;
 use partita_design::design::{
-    Action, Attribute, IndexKey, Pattern, Projection, Record, RecordId, RecordIndex, Table, TableId,
+    Action, Attribute, Index, IndexKey, Pattern, Projection, Record, RecordId, RecordIndex, Table,
+    TableId,
 };
 use partita_design::kernel::Reaction;
 use partita_design::nested;
@@ -304,6 +305,27 @@ impl Blueprint {
         let (table, _) = self.table_of(record);
         let names = [&table.discriminator, &table.ttl];
         names.iter().any(|one| one.as_deref() == Some(name)) || table.is_key(name)
+    }
+
+    /// Takes out of an item what nobody is shown: what its record does not list, unless that is
+    /// open, and what a design has left that is no longer planned with.
+    pub(crate) fn retain_listed(&self, record: &Record, item: &mut Map) {
+        let source = record.view.as_ref().map(|view| &self.design[view.of]);
+        if !record.open && !source.is_some_and(|source| source.open) {
+            let discriminator = self.table_of(record).0.discriminator.as_deref();
+            record.retain_listed(discriminator, item);
+            return;
+        }
+        let Some(union) = &self.fading else { return };
+        for attribute in union.aside.attributes(&union.design[record.id]) {
+            nested::remove(item, &attribute.name);
+        }
+        for (position, table) in union.design.tables.iter().enumerate() {
+            let indexes = union.aside.indexes(table, position).iter();
+            for key in indexes.flat_map(Index::made_keys) {
+                item.remove(key);
+            }
+        }
     }
 
     /// The attributes of a stored item of this record.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use futures::stream;
 use partita_core::{Item, Map, Number, Value, plain};
-use partita_design::design::RecordId;
+use partita_design::design::{Record, RecordId};
 use partita_design::nested;
 use partita_design::sidecar::OUTBOX;
 use partita_store::StoreError;
@@ -24,6 +24,7 @@ use serde_json::{Map as JsonMap, Value as Json};
 use super::courier::{Courier, Round};
 use super::message::{Channel, Content, Event, Message, Undelivered};
 use super::row::{Row, Stored, Tries, digest_of, id_of};
+use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::react::outgoing::subject_of;
 use crate::sidecar;
@@ -304,7 +305,7 @@ impl Courier {
         let mut data = JsonMap::new();
         for (name, image) in [("old", &old), ("new", &new)] {
             if let Some((known, item)) = image {
-                data.insert(name.to_owned(), shown(known, item));
+                data.insert(name.to_owned(), shown(blueprint, known, item));
             }
         }
         let place = blueprint.keys.place(table, &record.key);
@@ -404,9 +405,10 @@ fn place(name: &StreamName, shard: &Shard) -> String {
     format!("{name}/{}", shard.id)
 }
 
-/// An item without its secrets.
-fn shown(record: &partita_design::design::Record, item: &Map) -> Json {
+/// An item without its secrets, and without what its record does not list.
+fn shown(blueprint: &Blueprint, record: &Record, item: &Map) -> Json {
     let mut item = item.clone();
+    blueprint.retain_listed(record, &mut item);
     for attribute in record.attributes.iter().filter(|one| one.secret) {
         nested::remove(&mut item, &attribute.name);
     }

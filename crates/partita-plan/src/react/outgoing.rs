@@ -92,6 +92,10 @@ fn mail_of(scope: &ItemScope<'_, '_>, mail: &MailForm) -> Option<Mail> {
 fn data_of(scope: &ItemScope<'_, '_>, with: &[(String, Formula)]) -> Map {
     if with.is_empty() {
         let mut item = scope.item.clone();
+        scope
+            .context
+            .blueprint
+            .retain_listed(scope.record, &mut item);
         for attribute in scope.record.attributes.iter().filter(|one| one.secret) {
             nested::remove(&mut item, &attribute.name);
         }

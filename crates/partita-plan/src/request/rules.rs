@@ -182,6 +182,9 @@ impl ItemScope<'_, '_> {
     /// The attributes that are no secrets, whoever asks.
     pub(crate) fn without_secrets(&self) -> Map {
         let mut shown = self.item.clone();
+        self.context
+            .blueprint
+            .retain_listed(self.record, &mut shown);
         let mut room = ITEM_BYTES_MAX;
         for attribute in &self.record.attributes {
             let is_stored = nested::get(self.item, &attribute.name).is_some();

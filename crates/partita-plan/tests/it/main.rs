@@ -37,6 +37,7 @@ mod reuse;
 mod stage;
 mod sums;
 mod unique;
+mod unlisted;
 mod uploads;
 mod upsert;
 mod versions;
