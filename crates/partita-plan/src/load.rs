@@ -78,6 +78,8 @@ pub(crate) async fn take(bytes: usize) {
         Ok(Turn::Wait(places)) => {
             let place = places.acquire_owned().await;
             LOAD.with(|load| load.place.replace(place.ok()));
+            // A place that is free is there at once, without another call that could move.
+            yield_now().await;
         }
     }
 }
@@ -112,12 +114,21 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn who_reads_much_keeps_nobody_waiting() {
+        keeps_nobody_waiting(SHORT_BYTES_MAX + 1).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn who_reads_very_much_at_once_keeps_nobody_waiting() {
+        keeps_nobody_waiting(HEAVY_BYTES + 1).await;
+    }
+
+    async fn keeps_nobody_waiting(bytes: usize) {
         let places = Arc::new(Semaphore::new(1));
         let is_over = Arc::new(tokio::sync::Notify::new());
         let ended = is_over.clone();
         let (said, heard) = std::sync::mpsc::channel();
         let work = tokio::spawn(carry_out(places.clone(), false, async move {
-            take(SHORT_BYTES_MAX + 1).await;
+            take(bytes).await;
             // The only thread of the runtime is not kept by this.
             heard.recv().unwrap();
             ended.notify_one();
