@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use partita_engine::{Commit, Edit};
@@ -274,6 +274,13 @@ impl KeptFiles {
             name: format!("{chain}: the file {path}"),
         };
         let file = self.files.get(path).ok_or_else(missing)?;
+        if !is_below(path) {
+            let name = format!("{chain}: the file {path:?}");
+            return Err(BackupError::damaged(
+                &name,
+                "its place is outside of the directory",
+            ));
+        }
         let place = root.join(path);
         let failed = |error: io::Error| unreadable(&place, &error);
         let mut written = create(&place).map_err(failed)?;
@@ -292,6 +299,13 @@ impl KeptFiles {
         }
         Ok(())
     }
+}
+
+/// Whether a path leads further down at every step. Whoever can write to a backup that is not
+/// encrypted chooses the paths in it.
+fn is_below(path: &str) -> bool {
+    let mut steps = Path::new(path).components();
+    steps.all(|step| matches!(step, Component::Normal(_)))
 }
 
 /// The objects with bytes that no moment from a commit on needs.
@@ -416,5 +430,18 @@ fn unreadable(path: &Path, error: &io::Error) -> BackupError {
     BackupError::File {
         path: path.to_owned(),
         reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_below;
+
+    #[test]
+    fn paths_that_lead_elsewhere_are_none() {
+        assert!(is_below("bucket/photos/1.jpg"));
+        for path in ["bucket/../../1.jpg", "../1.jpg", "/etc/cron.d/1", "./1.jpg"] {
+            assert!(!is_below(path), "{path}");
+        }
     }
 }
