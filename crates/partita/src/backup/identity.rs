@@ -44,7 +44,7 @@ pub(crate) fn of(data: &Path) -> Result<String> {
 /// Gives a data directory an id, as a whole or not at all.
 pub(crate) fn put(data: &Path, id: &str) -> Result<()> {
     let draft = data.join("backup-id.draft");
-    let mut file = private_file(&draft)?;
+    let mut file = private_file(&draft, true)?;
     writeln!(file, "{id}")?;
     file.sync_all()?;
     fs::rename(&draft, data.join(NAME))?;

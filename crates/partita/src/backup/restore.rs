@@ -33,7 +33,7 @@ pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
     let (commit, chain) = (restored.commit, restored.chain);
     Mark::new(commit, chain, SystemClock.now_millis(), era).write(&flags.into)?;
     if let Some(secret) = &restored.secret {
-        let mut file = private_file(&flags.into.join("secret"))?;
+        let mut file = private_file(&flags.into.join("secret"), true)?;
         file.write_all(secret)?;
         file.sync_all()?;
     }

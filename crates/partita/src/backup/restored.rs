@@ -24,6 +24,9 @@ use tracing::{info, warn};
 /// What a directory that is being restored has in it.
 pub(crate) const UNDER_WAY: &str = "restoring";
 
+/// What the file of that name says. Another one of that name is somebody's own.
+const UNDER_WAY_TEXT: &str = "partita restores into this directory\n";
+
 /// What one that was restored has in it.
 pub(crate) const DONE: &str = "restored";
 
@@ -75,7 +78,7 @@ impl Mark {
     /// Writes the mark, as a whole or not at all.
     pub(crate) fn write(&self, data: &Path) -> Result<()> {
         let draft = data.join("restored.draft");
-        let mut file = private_file(&draft)?;
+        let mut file = private_file(&draft, true)?;
         writeln!(file, "{:#}", serde_json::json!(self))?;
         file.sync_all()?;
         fs::rename(&draft, data.join(DONE))?;
@@ -165,7 +168,7 @@ impl UnderWay {
     /// not come to its end; what that one left is removed.
     pub(crate) fn begin(data: &Path) -> Result<UnderWay> {
         let path = data.join(UNDER_WAY);
-        let is_left = path.exists();
+        let is_left = fs::read(&path).is_ok_and(|text| text == UNDER_WAY_TEXT.as_bytes());
         if !is_left && data.exists() && !is_empty(data)? {
             bail!(
                 "{} is not empty, and a restore writes over nothing: name a directory that is not there",
@@ -179,10 +182,11 @@ impl UnderWay {
         builder
             .create(data)
             .with_context(|| format!("cannot create {}", data.display()))?;
-        let file = private_file(&path)?;
+        let mut file = private_file(&path, false)?;
         if file.try_lock().is_err() {
             bail!("another restore into {} is under way", data.display());
         }
+        file.write_all(UNDER_WAY_TEXT.as_bytes())?;
         file.sync_all()?;
         sync(data)?;
         if is_left {
@@ -208,17 +212,23 @@ impl UnderWay {
     }
 }
 
+/// Whether there is nothing in a directory, or nothing but the file that a restore had just begun.
 fn is_empty(directory: &Path) -> Result<bool> {
     let entries = fs::read_dir(directory);
-    let mut entries =
-        entries.with_context(|| format!("cannot look into {}", directory.display()))?;
-    Ok(entries.next().is_none())
+    let entries = entries.with_context(|| format!("cannot look into {}", directory.display()))?;
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name() != UNDER_WAY || entry.metadata()?.len() > 0 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
-/// Creates a file that is its owner's alone, or empties it.
-pub(crate) fn private_file(path: &Path) -> Result<File> {
+/// Creates a file that is its owner's alone, or opens it; perhaps it is emptied.
+pub(crate) fn private_file(path: &Path, is_emptied: bool) -> Result<File> {
     let mut options = File::options();
-    options.write(true).create(true).truncate(true);
+    options.write(true).create(true).truncate(is_emptied);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
@@ -231,4 +241,32 @@ pub(crate) fn sync(directory: &Path) -> Result<()> {
         File::open(directory)?.sync_all()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_restore_has_left_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        fs::create_dir_all(data.join("photos")).unwrap();
+        // A file of that name that somebody else made.
+        for text in ["", "my notes\n"] {
+            fs::write(data.join(UNDER_WAY), text).unwrap();
+            let refused = UnderWay::begin(&data).err().unwrap().to_string();
+            assert!(refused.contains("is not empty"), "{refused}");
+            assert_eq!(fs::read_to_string(data.join(UNDER_WAY)).unwrap(), text);
+            assert!(data.join("photos").exists());
+        }
+        // One that was cut short, at its first step and later.
+        let data = folder.path().join("other");
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join(UNDER_WAY), "").unwrap();
+        drop(UnderWay::begin(&data).unwrap());
+        fs::create_dir_all(data.join("store")).unwrap();
+        UnderWay::begin(&data).unwrap().finish().unwrap();
+        assert!(fs::read_dir(&data).unwrap().next().is_none());
+    }
 }
