@@ -107,9 +107,11 @@ fn insert(response: &mut Response, name: HeaderName, value: &str) {
 /// Whether browsers show files of this type instead of saving them. What can hold scripts is
 /// saved, whatever the policy says about scripts.
 pub(super) fn is_shown(media_type: &str) -> bool {
-    let family = media_type.split('/').next().unwrap_or_default();
-    match media_type {
-        "image/svg+xml" => false,
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    let (family, kind) = essence.split_once('/').unwrap_or_default();
+    match essence {
+        // Browsers take these for documents, and run the scripts of SVG and XHTML in them.
+        _ if kind == "xml" || kind.ends_with("+xml") => false,
         "application/pdf" | "text/plain" => true,
         _ => matches!(family, "image" | "video" | "audio"),
     }

@@ -59,6 +59,9 @@ fn what_can_hold_scripts_is_saved_and_not_shown() {
     }
     for kind in [
         "image/svg+xml",
+        "image/svg+xml; charset=utf-8",
+        "image/x+xml",
+        "image/xml",
         "text/html",
         "application/xhtml+xml",
         "text/xml",
