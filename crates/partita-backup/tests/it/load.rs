@@ -1,7 +1,7 @@
 //! Under load: what was acknowledged by a commit is in it, what was sent after it is not.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use partita_backup::restoring::Moment;
 use partita_backup::{Catalog, Shipper, retention};
@@ -14,7 +14,10 @@ use partita_store::surroundings::ManualClock;
 use crate::stage::{STORE, Stage, open, rest, restore, table};
 
 const WRITERS: i64 = 16;
+/// Writes of each, at least.
 const WRITES: i64 = 40;
+/// Bases that are begun while they write, however slow the machine is.
+const BASES: u32 = 8;
 
 /// A write of one writer: its number, and the last commits before it was sent and after it was
 /// acknowledged.
@@ -31,9 +34,12 @@ fn key(writer: i64) -> Item {
     ])
 }
 
-async fn write(store: Arc<EngineStore>, writer: i64) -> Vec<Acknowledged> {
+async fn write(store: Arc<EngineStore>, writer: i64, bases: Arc<AtomicU32>) -> Vec<Acknowledged> {
     let mut written = Vec::new();
-    for number in 1..=WRITES {
+    for number in 1.. {
+        if number > WRITES && bases.load(Ordering::Relaxed) > BASES {
+            break;
+        }
         let mut item = key(writer);
         item.insert("number".to_owned(), Value::from(number));
         item.insert("text".to_owned(), Value::from("x".repeat(500)));
@@ -66,9 +72,11 @@ async fn every_moment_has_what_was_acknowledged_by_then() {
     let mut shipper = begun.unwrap().with_pieces_of(2_000);
     rest(&mut shipper).await.unwrap();
     let is_over = AtomicBool::new(false);
+    let bases = Arc::new(AtomicU32::new(0));
     let shipping = async {
         while !is_over.load(Ordering::Relaxed) {
             shipper.begin_base();
+            bases.fetch_add(1, Ordering::Relaxed);
             for _ in 0..20 {
                 shipper.step().await.unwrap();
                 tokio::task::yield_now().await;
@@ -78,7 +86,8 @@ async fn every_moment_has_what_was_acknowledged_by_then() {
     };
     let writing = async {
         let store = &stage.store;
-        let writers = (0..WRITERS).map(|writer| tokio::spawn(write(store.clone(), writer)));
+        let writers =
+            (0..WRITERS).map(|writer| tokio::spawn(write(store.clone(), writer, bases.clone())));
         let written = futures::future::join_all(writers).await;
         is_over.store(true, Ordering::Relaxed);
         written.into_iter().map(Result::unwrap).collect::<Vec<_>>()
