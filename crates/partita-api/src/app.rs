@@ -752,8 +752,11 @@ fn log_trouble(refusal: &PlanError) {
     if let PlanError::Store(cause) = refusal
         && cause.kind() != ErrorKind::FixRequest
         // The store says it once; a line for each request would take what is left of the disk.
-        // And who moves the data knows that it moves.
-        && !matches!(cause, StoreError::DiskFull { .. } | StoreError::ReadOnly { .. })
+        // And who moves the data or imports it knows that.
+        && !matches!(
+            cause,
+            StoreError::DiskFull { .. } | StoreError::ReadOnly { .. } | StoreError::Closed { .. }
+        )
     {
         error!(%cause, "the store does not answer as it should");
     }

@@ -27,7 +27,7 @@ use partita_store::write::{self, Change, PlacedChange};
 use partita_store::{Moment, StoreError, StoreResult};
 
 use self::recording::Recording;
-use crate::frozen::{Reasons, demand_writable};
+use crate::frozen::{Reasons, demand_readable, demand_writable};
 use crate::replaced::Replaced;
 use crate::storage::{Edit, View};
 use crate::tables::{Table, Tables};
@@ -115,6 +115,17 @@ impl<'a> Batch<'a> {
     pub(crate) fn without(mut self, frozen: Reasons) -> Self {
         self.frozen = frozen;
         self
+    }
+
+    /// Does something for the one who fills tables that callers do not write.
+    pub(crate) fn past_frost<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> StoreResult<T>,
+    ) -> StoreResult<T> {
+        let frozen = std::mem::take(&mut self.frozen);
+        let done = work(self);
+        self.frozen = frozen;
+        done
     }
 
     /// About how many bytes the batch will write.
@@ -280,6 +291,7 @@ impl write::Tables for Batch<'_> {
     }
 
     fn read(&self, table: &TableName, key: &Key) -> StoreResult<Option<Item>> {
+        demand_readable(&self.frozen, table)?;
         let table = self.tables.find(table)?;
         self.item(table, &keys::item(table.id, key))
     }

@@ -11,7 +11,8 @@
 //! | `meters` | what the committer counts |
 //! | `queue`, `weight` | the way there, bounded by requests and bytes |
 //! | `batch` | the writes of one commit, each on top of those before it |
-//! | `frozen` | tables that take no writes for now |
+//! | `frozen` | tables that take no writes, or no requests, for now |
+//! | `filling` | [`Filling`]: the store for the one who fills such tables |
 //! | `replaced` | which items were removed or replaced since a moment |
 //! | `options` | [`Options`]: how a store is opened; [`Durability`] |
 //! | `syncing` | the thread that has buffered commits put on disk |
@@ -68,6 +69,7 @@ mod directory;
 mod entry;
 pub mod error;
 mod expiry;
+mod filling;
 mod frozen;
 mod item;
 mod item_edit;
@@ -95,6 +97,7 @@ mod weight;
 pub use commit::{Commit, CommitId, Edit};
 pub use commit_log::{CommitLog, LogError};
 pub use error::EngineError;
+pub use filling::Filling;
 pub use item_edit::ItemEdit;
 pub use new_store::{NewStore, NewStoreError};
 pub use options::{Durability, Options, Upkeep};

@@ -122,6 +122,13 @@ pub enum StoreError {
         /// Why, and where to write instead.
         message: String,
     },
+    /// The table is neither read nor written for now, because items are arriving in it; nothing was
+    /// written.
+    #[error("{message}")]
+    Closed {
+        /// What is under way.
+        message: String,
+    },
     /// The request was sent and no answer came: it was carried out, or it was not.
     #[error("the outcome is unknown: {message}")]
     OutcomeUnknown {
@@ -211,7 +218,8 @@ impl StoreError {
             StoreError::OutcomeUnknown { .. } => ErrorKind::OutcomeUnknown,
             StoreError::Unavailable { .. }
             | StoreError::DiskFull { .. }
-            | StoreError::ReadOnly { .. } => ErrorKind::Unavailable,
+            | StoreError::ReadOnly { .. }
+            | StoreError::Closed { .. } => ErrorKind::Unavailable,
             StoreError::Corrupt { .. } => ErrorKind::Corrupt,
         }
     }

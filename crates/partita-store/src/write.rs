@@ -103,14 +103,7 @@ impl TransactAction {
             TransactAction::Delete(delete) => &delete.key,
             TransactAction::Check(check) => &check.key,
         };
-        let is_empty = |name: &String| match attributes.get(name) {
-            Some(Value::S(text)) => text.is_empty(),
-            Some(Value::B(bytes)) => bytes.is_empty(),
-            _ => false,
-        };
-        schema
-            .attributes()
-            .any(|attribute| is_empty(&attribute.name))
+        empty_key(attributes, schema).is_some()
     }
 
     fn condition(&self) -> Option<&Condition> {
@@ -345,6 +338,29 @@ fn check_returns(action: &TransactAction, returns: ReturnValues) -> StoreResult<
         (_, TransactAction::Update(_)) | (ReturnValues::None | ReturnValues::AllOld, _) => Ok(()),
         _ => Err(StoreError::validation("Return values set to invalid value")),
     }
+}
+
+/// Refuses an item that no table of this schema takes, whatever it holds.
+pub fn check_put(schema: &TableSchema, item: &Item) -> StoreResult<Key> {
+    let key = schema.key.key_of(item)?;
+    if let Some(attribute) = empty_key(item, &schema.key) {
+        let message = format!("the key {attribute} is empty");
+        return Err(StoreError::validation(message));
+    }
+    check_item(item)?;
+    check_index_keys(schema, None, item)?;
+    Ok(key)
+}
+
+/// The key attribute of an item that is empty, if there is one.
+fn empty_key<'s>(attributes: &Item, schema: &'s KeySchema) -> Option<&'s str> {
+    let is_empty = |name: &str| match attributes.get(name) {
+        Some(Value::S(text)) => text.is_empty(),
+        Some(Value::B(bytes)) => bytes.is_empty(),
+        _ => false,
+    };
+    let mut names = schema.attributes().map(|attribute| attribute.name.as_str());
+    names.find(|name| is_empty(name))
 }
 
 /// Refuses an item whose attributes do not fit an index that they are keys of. What an update

@@ -118,7 +118,10 @@ impl Patience {
         let is_passing = matches!(
             error.kind(),
             ErrorKind::Retry | ErrorKind::Unavailable | ErrorKind::OutcomeUnknown
-        ) && !matches!(error, StoreError::ReadOnly { .. });
+        ) && !matches!(
+            error,
+            StoreError::ReadOnly { .. } | StoreError::Closed { .. }
+        );
         self.attempts += 1;
         if !is_passing || self.attempts >= ATTEMPTS_MAX {
             return Err(error);

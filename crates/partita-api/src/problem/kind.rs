@@ -108,6 +108,7 @@ kinds! {
     Unavailable      "unavailable"        SERVICE_UNAVAILABLE    "The store is unavailable"                        "The server's log says why; nothing was changed."
     DiskFull         "disk-full"          SERVICE_UNAVAILABLE    "The server's disk is full"                       "Nothing was changed, and reads go on. Who runs the server frees space on its disk; writes are taken again by themselves. Try again after as many seconds as `wait` and the header `Retry-After` say."
     ReadOnly         "read-only"          SERVICE_UNAVAILABLE    "The data is moving to another store"              "Nothing was changed, and reads go on. Who runs the server has copied the data elsewhere and starts a server there. Try again after as many seconds as `wait` and the header `Retry-After` say."
+    Importing        "importing"          SERVICE_UNAVAILABLE    "The data is being imported"                       "Nothing was changed. Who runs the server fills the tables from files, and nobody reads a part of the items. Try again after as many seconds as `wait` and the header `Retry-After` say."
     Corrupt          "corrupt"            INTERNAL_SERVER_ERROR  "Stored data is damaged"                          "The server's log says where."
     Internal         "internal"           INTERNAL_SERVER_ERROR  "Something went wrong"                            "The server's log says what, under the id in `instance`."
 }

@@ -156,6 +156,9 @@ const DISK_FULL_WAIT_SECONDS: u64 = 30;
 /// When to try again while the data moves: that takes seconds.
 const READ_ONLY_WAIT_SECONDS: u64 = 5;
 
+/// When to try again while items are imported: that takes seconds, or minutes if there are many.
+const IMPORTING_WAIT_SECONDS: u64 = 5;
+
 /// What the store says is for the log, except where the request itself is at fault.
 fn store_problem(error: &StoreError) -> Problem {
     if let StoreError::DiskFull { .. } = error {
@@ -167,6 +170,11 @@ fn store_problem(error: &StoreError) -> Problem {
         let detail = "nothing was changed; who runs the server moves the data, and says where to";
         let problem = Problem::new(ProblemKind::ReadOnly, detail);
         return problem.with("wait", READ_ONLY_WAIT_SECONDS);
+    }
+    if let StoreError::Closed { .. } = error {
+        let detail = "nothing was changed; the data can be read when all of it has come";
+        let problem = Problem::new(ProblemKind::Importing, detail);
+        return problem.with("wait", IMPORTING_WAIT_SECONDS);
     }
     let (kind, detail) = match error.kind() {
         ErrorKind::FixRequest => (ProblemKind::RefusedByStore, error.to_string()),

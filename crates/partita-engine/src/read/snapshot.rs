@@ -1,5 +1,6 @@
 //! A moment that is kept, for readers that have more to read than one page.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -7,7 +8,8 @@ use partita_store::capacity::Metered;
 use partita_store::read as reads;
 use partita_store::request::{BatchGetItem, BatchGot, Page, Query, Scan};
 use partita_store::stream::{SequenceNumber, StreamName, StreamRecord};
-use partita_store::{Snapshot, StoreResult};
+use partita_store::table::TableName;
+use partita_store::{Snapshot, StoreError, StoreResult};
 
 use super::{Moment, Reach};
 use crate::store::{KEYS_INLINE_MAX, ROWS_INLINE_MAX, here, in_background, whole};
@@ -16,9 +18,17 @@ use crate::store::{KEYS_INLINE_MAX, ROWS_INLINE_MAX, here, in_background, whole}
 pub(crate) struct KeptMoment {
     pub(crate) moment: partita_store::Moment,
     pub(crate) view: Arc<Moment>,
+    /// The tables that were being filled when it was taken, of which it may have a part only.
+    pub(crate) closed: BTreeMap<TableName, StoreError>,
 }
 
 impl KeptMoment {
+    fn demand_open(&self, table: &TableName) -> StoreResult<()> {
+        self.closed
+            .get(table)
+            .map_or(Ok(()), |refusal| Err(refusal.clone()))
+    }
+
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Moment) -> StoreResult<T> + Send + 'static,
@@ -35,6 +45,9 @@ impl Snapshot for KeptMoment {
     }
 
     async fn batch_get_item(&self, request: BatchGetItem) -> StoreResult<Metered<Vec<BatchGot>>> {
+        for address in &request.addresses {
+            self.demand_open(&address.table)?;
+        }
         if request.addresses.len() <= KEYS_INLINE_MAX {
             return here(|| reads::batch(&request, &*self.view));
         }
@@ -43,6 +56,7 @@ impl Snapshot for KeptMoment {
     }
 
     async fn query(&self, request: Query) -> StoreResult<Metered<Page>> {
+        self.demand_open(&request.table)?;
         match here(|| self.view.query(&request, Reach::rows(ROWS_INLINE_MAX)))? {
             Some(page) => Ok(page),
             None => {
@@ -53,11 +67,13 @@ impl Snapshot for KeptMoment {
     }
 
     async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
+        self.demand_open(&request.table)?;
         let view = self.view.clone();
         whole(move || view, request, Moment::scan).await
     }
 
     async fn stream_end(&self, stream: &StreamName) -> StoreResult<SequenceNumber> {
+        self.demand_open(&stream.table)?;
         self.view.stream_end(stream)
     }
 
@@ -67,6 +83,7 @@ impl Snapshot for KeptMoment {
         from: SequenceNumber,
         bytes_max: usize,
     ) -> StoreResult<Vec<StreamRecord>> {
+        self.demand_open(&stream.table)?;
         let stream = stream.clone();
         self.read(move |moment| moment.records_from(&stream, from, bytes_max))
             .await
