@@ -282,11 +282,15 @@ pub fn start<C: Command>(
     let (events, lines) = events::channel();
     let running = desk.installation.running.begin();
     tokio::spawn(async move {
+        let notes = desk.notes.clone();
         let work = std::panic::AssertUnwindSafe(request.run(desk, events.clone()));
         let ended = work.catch_unwind().await;
         // A panic is a mistake of ours; the client is told that much.
         let ended = ended.unwrap_or_else(|_| Err(Failure::new(MISTAKE)));
         drop(running);
+        for note in notes.take() {
+            events.note(note).await;
+        }
         events.end(ended).await;
     });
     lines

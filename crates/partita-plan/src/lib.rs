@@ -28,6 +28,7 @@
 //! | [`outbox`] | mails and events that a write causes: recorded with it, delivered afterwards |
 //! | [`live`] | the design that the stored data follow, and which one is served |
 //! | [`migration`] | the way from the live design to another one, with the data in place |
+//! | [`arrival`] | rows of a sidecar that come from files |
 //! | [`moving`] | the mark of data that is on its way to another store or from one |
 //! | `sidecar` | the table of what is Partita's and not the design's |
 //! | `table` | the table that a design lives in |
@@ -57,6 +58,7 @@
 
 mod account;
 mod administrators;
+pub mod arrival;
 mod batch;
 mod blueprint;
 pub mod browse;
@@ -115,5 +117,5 @@ pub use request::rules::Verdict;
 pub use request::token::Verb;
 pub use ruling::{Decision, Ruling};
 pub use running::Running;
-pub use table::prepare as prepare_tables;
+pub use table::{prepare as prepare_tables, schemas as table_schemas};
 pub use typed::{Typed, TypedError};

@@ -12,7 +12,7 @@
 //! | `live::record` | a design as it is stored |
 
 pub(crate) mod newcomers;
-mod record;
+pub(crate) mod record;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -184,6 +184,8 @@ pub(crate) struct Settled {
     adoption: Option<Adoption>,
     /// The migration that it is in the middle of.
     amid: Option<Box<(Designs, Migration)>>,
+    /// Why it is not the one that was given.
+    pub(crate) note: Option<String>,
 }
 
 /// A design that becomes the live one.
@@ -209,7 +211,13 @@ impl Settled {
             design,
             adoption: None,
             amid: None,
+            note: None,
         }
+    }
+
+    /// The same, in place of another one for a reason.
+    fn because(self, note: Option<String>) -> Self {
+        Settled { note, ..self }
     }
 
     /// What is planned with.
@@ -225,6 +233,7 @@ impl Settled {
             design,
             adoption: Some(Adoption { number, reason }),
             amid: None,
+            note: None,
         }
     }
 }
@@ -322,6 +331,7 @@ fn amid(given: &Design, migration: Migration, records: &[Recorded]) -> Result<Se
         design,
         adoption: None,
         amid: Some(Box::new((designs, migration))),
+        note: None,
     })
 }
 
@@ -377,20 +387,20 @@ fn beside_items(
     live: &Recorded,
     earlier: &[Recorded],
 ) -> Result<Settled, PlanError> {
+    let mut note = None;
     let given = if given.origin.is_shipped && given.origin.text != live.text {
-        warn!(
-            design = given.name,
-            "this version of Partita ships another text of the design; the recorded one, of \
+        note = Some(format!(
+            "this version of Partita ships another text of the design `{}`; the recorded one, of \
              version {}, is used. To compare the new text with it, give it as a file",
-            live.by
-        );
+            given.name, live.by
+        ));
         again(&given, live, &given.origin.given)?
     } else {
         given
     };
     let prints = fingerprint::prints(&given);
     if live.is_of(&given) && live.has_prints(&prints) {
-        return Ok(Settled::recorded(given));
+        return Ok(Settled::recorded(given).because(note));
     }
     if earlier.iter().any(|one| one.is_of(&given)) {
         return newer(&given, live);
@@ -401,7 +411,7 @@ fn beside_items(
         return Err(refused(&given, live, differences));
     }
     let number = live.number + 1;
-    Ok(Settled::adopted(given, number, Reason::FreeChanges))
+    Ok(Settled::adopted(given, number, Reason::FreeChanges).because(note))
 }
 
 /// The live design, where one is given that was live before. An old server that is started again
@@ -413,14 +423,13 @@ fn newer(given: &Design, live: &Recorded) -> Result<Settled, PlanError> {
         let differences = between_prints(&live.prints, &design);
         return Err(refused(&design, live, differences));
     }
-    warn!(
-        design = given.name,
-        "this text was live before, and another one has been adopted since (number {}, {}); the \
-         newer one is used. To compare this one with it as a new text, change a comment in it",
-        live.number,
-        live.adopted
+    let note = format!(
+        "this text of the design `{}` was live before, and another one has been adopted since \
+         (number {}, {}); the newer one is used. To compare this one with it as a new text, change \
+         a comment in it",
+        given.name, live.number, live.adopted
     );
-    Ok(Settled::recorded(design))
+    Ok(Settled::recorded(design).because(Some(note)))
 }
 
 /// The recorded text with the given values of its variables, or else the recorded ones.

@@ -20,13 +20,13 @@ use crate::partita::{Surroundings, runner};
 use crate::sidecar;
 
 /// The partition of the mark, and its sort key.
-const MOVING: &str = "MOVING";
+pub(crate) const MOVING: &str = "MOVING";
 /// The attribute with the other place.
 const PLACE: &str = "place";
 /// The attribute with the time at which it began.
 const SINCE: &str = "since";
 
-/// What a copy has made of tables.
+/// What a copy or an import has made of tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moving {
     /// Which of the two it is.
@@ -42,6 +42,8 @@ pub struct Moving {
 pub enum Way {
     /// It arrives, and is not whole yet.
     In,
+    /// The same, from files.
+    Import,
     /// It has gone, and what is here is no longer kept up.
     Out,
 }
@@ -50,6 +52,7 @@ impl Way {
     fn word(self) -> &'static str {
         match self {
             Way::In => "in",
+            Way::Import => "import",
             Way::Out => "out",
         }
     }
@@ -63,6 +66,11 @@ impl fmt::Display for Moving {
                 f,
                 "a copy from {place} arrives there since {since} and is not whole: let \
                  `partita copy` go on"
+            ),
+            Way::Import => write!(
+                f,
+                "an import from {place} arrives there since {since} and is not whole: the same \
+                 `partita import` begins it again"
             ),
             Way::Out => write!(
                 f,
@@ -91,7 +99,7 @@ impl Moving {
     fn from_item(item: &Item) -> Option<Moving> {
         let text = |name: &str| item.get(name).and_then(Value::as_str);
         let way = text("way")?;
-        let ways = [Way::In, Way::Out];
+        let ways = [Way::In, Way::Import, Way::Out];
         Some(Moving {
             way: ways.into_iter().find(|one| one.word() == way)?,
             place: text(PLACE)?.to_owned(),

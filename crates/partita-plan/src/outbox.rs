@@ -21,7 +21,7 @@
 mod channels;
 pub(crate) mod courier;
 pub(crate) mod health;
-mod lease;
+pub(crate) mod lease;
 mod list;
 pub(crate) mod message;
 mod meters;

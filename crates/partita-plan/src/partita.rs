@@ -127,6 +127,8 @@ pub struct Partita {
     pub(crate) era: Option<String>,
     /// Whether schedules wait.
     pub(crate) is_paused: Arc<AtomicBool>,
+    /// Why it is another design than the one that was to be inspected.
+    note: Option<String>,
     /// A mistake that tests must notice: what a chunk does and how far the job is are apart.
     #[cfg(test)]
     pub(crate) is_defective: bool,
@@ -170,6 +172,9 @@ impl Partita {
             table::prepare(&settled.design, &*runner.store).await?;
             match live::record(&settled, &runner, &*surroundings.clock).await? {
                 Written::Done => {
+                    if let Some(note) = &settled.note {
+                        tracing::warn!("{note}");
+                    }
                     let partita = Partita::assemble(blueprint, runner.clone(), surroundings);
                     partita.note_channels().await?;
                     return Ok(partita);
@@ -190,7 +195,10 @@ impl Partita {
         let runner = runner(store, &surroundings);
         let settled = live::settle(design, &runner, &mut Start::default()).await?;
         let blueprint = settled.blueprint()?;
-        Ok(Partita::assemble(blueprint, runner, surroundings))
+        Ok(Partita {
+            note: settled.note,
+            ..Partita::assemble(blueprint, runner, surroundings)
+        })
     }
 
     /// As [`Partita::inspect`], of the design that the data in these tables follow. The given one
@@ -203,6 +211,12 @@ impl Partita {
         let runner = runner(store.clone(), &surroundings);
         let live = live::compiled(&given, &runner).await?;
         Partita::inspect(live, store, surroundings).await
+    }
+
+    /// What whoever has named the design should know: that another text is used, and why. Of a design
+    /// that was opened the log has it.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     fn assemble(blueprint: Blueprint, runner: Runner, surroundings: Surroundings) -> Self {
@@ -227,6 +241,7 @@ impl Partita {
             has_jobs: Arc::default(),
             era: None,
             is_paused: Arc::default(),
+            note: None,
             #[cfg(test)]
             is_defective: false,
             #[cfg(test)]
@@ -278,6 +293,7 @@ impl Partita {
             has_jobs: self.has_jobs.clone(),
             era: self.era.clone(),
             is_paused: self.is_paused.clone(),
+            note: None,
             #[cfg(test)]
             is_defective: self.is_defective,
             #[cfg(test)]

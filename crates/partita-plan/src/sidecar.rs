@@ -88,13 +88,18 @@ pub(crate) fn is_there() -> Condition {
     Condition::Exists(Path::attribute(PARTITION))
 }
 
+/// The keys of the table.
+pub(crate) fn keys() -> KeySchema {
+    KeySchema::strings(PARTITION, SORT)
+}
+
 /// Creates the table if it is not there.
 pub(crate) async fn prepare(
     sidecar: &TableName,
     keeping: Keeping,
     store: &dyn Store,
 ) -> Result<(), PlanError> {
-    let key = KeySchema::strings(PARTITION, SORT);
+    let key = keys();
     let mut request = CreateTable::new(sidecar.clone(), key.clone());
     request.keeping = keeping;
     let found = match store.describe_table(sidecar).await {

@@ -7,12 +7,22 @@ use partita_design::design::{self, Table};
 use partita_store::request::{CreateTable, UpdateTimeToLive};
 use partita_store::settings::{Billing, Encryption, Keeping, Throughput};
 use partita_store::stream::StreamView;
-use partita_store::table::TableName;
+use partita_store::table::{TableName, TableSchema};
 use partita_store::{Store, StoreError};
 
 use crate::blueprint::{Blueprint, schema};
 use crate::error::PlanError;
 use crate::sidecar;
+
+/// The tables of a design with their keys and indexes, and the one beside them.
+pub fn schemas(design: &Design) -> Result<Vec<(TableName, TableSchema)>, PlanError> {
+    let mut schemas = Vec::new();
+    for table in &design.tables {
+        schemas.push((table.name.parse()?, schema(table)?));
+    }
+    schemas.push((sidecar::name(design)?, sidecar::keys().into()));
+    Ok(schemas)
+}
 
 /// Creates the tables of a design that are not there, and refuses those that are not the design's.
 /// Nothing is recorded in them.

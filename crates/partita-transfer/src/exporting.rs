@@ -1,16 +1,18 @@
 //! Tables written to the files of an export, and filled from them.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use partita_core::Item;
 use partita_store::request::{BatchWrite, Scan};
-use partita_store::table::TableName;
+use partita_store::table::{TableName, TableSchema};
+use partita_store::write::check_put;
 use partita_store::{Entropy, Snapshot, Store};
 use tokio::task::spawn_blocking;
 
 use crate::error::TransferError;
-use crate::exports::{Begun, Export, ExportWriter, Exported};
+use crate::exports::{Begun, Export, ExportError, ExportWriter, Exported};
 use crate::items;
 
 /// Hears of so many items more, and ends the work by an error.
@@ -69,27 +71,45 @@ impl Exporting {
     }
 }
 
-/// Writes the items of an export to a table, in place of those that have their keys.
+/// Sees items before they are written, and ends the work by an error.
+pub type OnRun<'a> = &'a mut (dyn FnMut(&[Item]) -> Result<(), TransferError> + Send);
+
+/// Reads an export whole: its files are what its manifests say, and a table of this schema takes
+/// every item.
+pub async fn check(
+    export: &Export,
+    schema: &Arc<TableSchema>,
+    on_run: OnRun<'_>,
+) -> Result<(), TransferError> {
+    let whole = export.clone();
+    blocking(move || Ok(whole.check()?)).await?;
+    let mut runs = Runs::of(export, schema);
+    while let Some(run) = runs.next().await? {
+        on_run(&run)?;
+    }
+    Ok(())
+}
+
+/// Writes the items of an export that are wanted to a table, in place of those that have their keys.
 pub async fn fill(
     export: &Export,
     store: &dyn Store,
     table: &TableName,
+    schema: &Arc<TableSchema>,
+    is_wanted: impl Fn(&Item) -> bool + Send,
     on_items: OnItems<'_>,
 ) -> Result<u64, TransferError> {
-    let mut runs = export.items();
+    let mut runs = Runs::of(export, schema);
     let mut written = 0;
-    loop {
-        let (rest, run) = blocking(move || {
-            let run = runs.next().transpose()?;
-            Ok((runs, run))
-        })
-        .await?;
-        runs = rest;
-        let Some(run) = run else {
-            return Ok(written);
-        };
+    while let Some(run) = runs.next().await? {
         let count = run.len() as u64;
-        let puts = run.into_iter().map(|item: Item| BatchWrite::Put {
+        let mut puts = BTreeMap::new();
+        // Of two with one key the last one counts, as if they were written one by one.
+        for item in run.into_iter().filter(&is_wanted) {
+            let key = schema.key.key_of(&item).map_err(TransferError::Target)?;
+            puts.insert(key, item);
+        }
+        let puts = puts.into_values().map(|item| BatchWrite::Put {
             table: table.clone(),
             item,
         });
@@ -98,17 +118,34 @@ pub async fn fill(
         written += count;
         on_items(count)?;
     }
+    Ok(written)
 }
 
-/// Holds the files of exports against their manifests.
-pub async fn check(exports: Vec<Export>) -> Result<(), TransferError> {
-    blocking(move || {
-        for export in &exports {
-            export.check()?;
-        }
-        Ok(())
-    })
-    .await
+/// The items of an export, read by threads that nobody waits for.
+struct Runs(Option<Box<dyn Iterator<Item = Result<Vec<Item>, ExportError>> + Send>>);
+
+impl Runs {
+    fn of(export: &Export, schema: &Arc<TableSchema>) -> Runs {
+        let schema = schema.clone();
+        let fits = move |item: &Item| {
+            let checked = check_put(&schema, item);
+            checked.map(drop).map_err(|error| error.to_string())
+        };
+        Runs(Some(Box::new(export.items(fits))))
+    }
+
+    async fn next(&mut self) -> Result<Option<Vec<Item>>, TransferError> {
+        let Some(mut runs) = self.0.take() else {
+            return Ok(None);
+        };
+        let (rest, run) = blocking(move || {
+            let run = runs.next().transpose()?;
+            Ok((runs, run))
+        })
+        .await?;
+        self.0 = Some(rest);
+        Ok(run)
+    }
 }
 
 async fn blocking<T: Send + 'static>(

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -13,7 +12,8 @@ use serde_json::{Value as Json, json};
 
 use crate::cli::{AdoptFlags, CheckFormat};
 use crate::door::Door;
-use crate::{complain, json_text};
+use crate::json_text;
+use crate::output::{self, print};
 
 /// Examples of each kind that are shown.
 const EXAMPLES_MAX: usize = 3;
@@ -67,10 +67,7 @@ pub(crate) async fn run(flags: &AdoptFlags) -> Result<ExitCode> {
     match report(flags).await {
         Ok(true) => Ok(ExitCode::SUCCESS),
         Ok(false) => Ok(ExitCode::from(NOT_YET)),
-        Err(error) => {
-            complain(&error);
-            Ok(ExitCode::from(UNCLEAR))
-        }
+        Err(error) => Ok(output::failed(&error, UNCLEAR)),
     }
 }
 
@@ -93,7 +90,7 @@ async fn report(flags: &AdoptFlags) -> Result<bool> {
         CheckFormat::Json => json_text(&to_json(&adoption, &tallies)?),
         CheckFormat::Text => to_text(&adoption, &tallies),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     let is_known = adoption.census.unrecognised.items == 0;
     Ok(adoption.tables.is_empty() && is_known && adoption.report.is_clean())
 }

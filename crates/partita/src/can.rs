@@ -1,7 +1,6 @@
 //! `partita can`: yes or no, and which rule decides.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -11,9 +10,9 @@ use partita_plan::{Ruling, Verdict};
 
 use crate::ask::question;
 use crate::cli::{AskFlags, CheckFormat};
-use crate::complain;
 use crate::door::Door;
 use crate::json_text;
+use crate::output::{self, print};
 
 /// What the command ends with when it cannot say yes or no.
 const UNDECIDED: u8 = 2;
@@ -22,16 +21,13 @@ const UNDECIDED: u8 = 2;
 pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
     let (file, decided) = match decide(flags).await {
         Ok(decided) => decided,
-        Err(error) => {
-            complain(&error);
-            return Ok(ExitCode::from(UNDECIDED));
-        }
+        Err(error) => return Ok(output::failed(&error, UNDECIDED)),
     };
     let text = match flags.format {
         CheckFormat::Json => json_text(&serde_json::to_value(&decided)?),
         CheckFormat::Text => printable::lines(&to_text(&file, &decided)).into_owned(),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(if decided.allowed {
         ExitCode::SUCCESS
     } else {

@@ -31,7 +31,7 @@ use std::io::{self, IsTerminal as _, Write};
 use clap::{Parser, Subcommand, ValueEnum};
 use partita_core::printable;
 use tracing_subscriber::field::MakeExt as _;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -182,9 +182,21 @@ pub(crate) enum AdminCommand {
 }
 
 impl Cli {
+    /// What is logged. A command that does its work itself says what it says beside a server, whose
+    /// log has the rest.
+    fn filter(&self) -> Targets {
+        let is_default = LOG_DEFAULT
+            .parse()
+            .is_ok_and(|all: Targets| all == self.log);
+        if is_default && !matches!(self.command, Command::Serve(_)) {
+            return Targets::new().with_default(LevelFilter::WARN);
+        }
+        self.log.clone()
+    }
+
     /// Logs go to standard error, because standard output belongs to the commands' answers.
     pub(crate) fn start_log(&self) {
-        let filtered = registry().with(self.log.clone());
+        let filtered = registry().with(self.filter());
         let lines = fmt::layer().with_ansi(io::stderr().is_terminal());
         match self.log_format {
             LogFormat::Text => {

@@ -3,7 +3,6 @@
 //! A server that has the source open carries it out, because it alone knows what is written meanwhile;
 //! without one this process does. A source in DynamoDB is read by this process.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,8 +22,10 @@ use partita_transfer::{Copying, Marks, Progress, Stage, TransferError};
 use serde::{Deserialize, Serialize};
 
 use crate::cli::{CheckFormat, CopyFlags};
+use crate::operator::{self, Reached};
+use crate::output::print;
 use crate::source::Source;
-use crate::{json_text, operator, store};
+use crate::{json_text, store};
 
 /// What the command is called over the socket.
 pub(crate) const NAME: &str = "copy";
@@ -198,7 +199,7 @@ pub(crate) async fn run(flags: &CopyFlags) -> Result<ExitCode> {
         CheckFormat::Json => json_text(&serde_json::to_value(&copied)?),
         CheckFormat::Text => copied.text(&copy, &design),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -258,10 +259,11 @@ async fn reach(copy: &Copy, show: &mut (dyn FnMut(Step) + Send)) -> Result<Copie
         }
         Place::Directory(data) => data,
     };
-    if let Some(copied) = operator::ask(data, NAME, copy, show).await? {
-        return Ok(copied);
-    }
-    let source = partita_transfer::Source::Embedded(store::look_embedded(data)?);
+    let open = || store::look_embedded(data);
+    let source = match operator::reach(data, NAME, copy, show, open).await? {
+        Reached::Asked(copied) => return Ok(copied),
+        Reached::Opened(engine) => partita_transfer::Source::Embedded(engine),
+    };
     let copied = carry_out(copy, source, |step| {
         show(step);
         Ok(())
@@ -286,7 +288,7 @@ async fn take_back(of: &Tables, from: &Place) -> Result<ExitCode> {
 
 fn told(of: &Tables, from: &Place) -> Result<ExitCode> {
     let (design, place) = (&of.design, from.name());
-    writeln!(std::io::stdout(), "{place} takes writes of {design} again")?;
+    print(&format!("{place} takes writes of {design} again\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -386,7 +388,7 @@ async fn demand_free(
         .as_ref()
         .is_some_and(|mark| mark.way == Way::In && mark.place == from);
     match Moving::read(sidecar, source).await? {
-        Some(mark) if mark.way == Way::In => {
+        Some(mark) if mark.way != Way::Out => {
             return Err(Failure::new(format!("{from} cannot be copied: {mark}")));
         }
         Some(mark) if !is_resumed => {

@@ -1,7 +1,6 @@
 //! `partita cost`: what the operations of a design take on Amazon DynamoDB, and a month of them.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -13,6 +12,7 @@ use serde_json::json;
 
 use crate::cli::{CheckFormat, CostFlags};
 use crate::json_text;
+use crate::output::print;
 use crate::source::Source;
 
 /// Seconds of a month of thirty days.
@@ -75,7 +75,7 @@ pub(crate) fn run(flags: &CostFlags) -> Result<ExitCode> {
     let rates = rates.map(|(name, line)| Ok((name.clone(), rate(name, line)?)));
     let rates: BTreeMap<String, Rate> = rates.collect::<Result<_>>()?;
     let text = printed(&cost, &rates, prices.as_ref(), flags.format);
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -18,7 +18,6 @@ mod script;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -42,6 +41,7 @@ use crate::cli::{CheckFormat, DemoFlags};
 use crate::door::Door;
 use crate::invocation;
 use crate::json_text;
+use crate::output::print;
 use player::{Shown, Stage, play};
 
 /// Where `partita serve` listens unless it is told otherwise.
@@ -70,7 +70,7 @@ pub(crate) async fn run(flags: &DemoFlags) -> Result<ExitCode> {
         CheckFormat::Json => json_text(&told.to_json()),
         CheckFormat::Text => printable::lines(&told.to_text()).into_owned(),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

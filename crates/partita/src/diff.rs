@@ -1,7 +1,7 @@
 //! `partita diff`: what changes from one design to another, and what that does to stored data.
 
 use std::collections::BTreeMap;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
@@ -14,8 +14,9 @@ use serde_json::json;
 
 use crate::cli::{CheckFormat, DiffFlags};
 use crate::door::{Door, Subject};
+use crate::json_text;
+use crate::output::{self, print};
 use crate::source::Source;
-use crate::{complain, json_text};
 
 /// The exit code where a migration is needed.
 const MIGRATION: u8 = 1;
@@ -36,11 +37,8 @@ pub(crate) async fn run(flags: &DiffFlags) -> Result<ExitCode> {
         None => with_live(flags).await,
     };
     match compared {
-        Ok(compared) => print(flags, &compared),
-        Err(error) => {
-            complain(&error);
-            Ok(ExitCode::from(UNCLEAR))
-        }
+        Ok(compared) => show(flags, &compared),
+        Err(error) => Ok(output::failed(&error, UNCLEAR)),
     }
 }
 
@@ -107,12 +105,11 @@ fn compile(live: &RecordedDesign) -> Result<Design> {
     })
 }
 
-fn print(flags: &DiffFlags, compared: &Compared) -> Result<ExitCode> {
+fn show(flags: &DiffFlags, compared: &Compared) -> Result<ExitCode> {
     let Compared { old, new, estimate } = compared;
     let changes = difference::all_between(&old.1, &new.1);
     let needless = difference::needless(&old.1, &new.1);
     let is_dynamodb = flags.place.is_shared();
-    let mut out = std::io::stdout();
     let needed = estimate.as_ref();
     let needed = needed.filter(|_| changes.iter().any(|change| !change.is_free()));
     let text = match flags.format {
@@ -122,7 +119,7 @@ fn print(flags: &DiffFlags, compared: &Compared) -> Result<ExitCode> {
             json_text(&json!({ "changes": changes, "estimate": estimate, "needless": needless }))
         }
         CheckFormat::Text => {
-            let colours = match out.is_terminal() {
+            let colours = match std::io::stdout().is_terminal() {
                 true => Colours::On,
                 false => Colours::Off,
             };
@@ -135,7 +132,7 @@ fn print(flags: &DiffFlags, compared: &Compared) -> Result<ExitCode> {
             text + &estimate.unwrap_or_default() + &needless.collect::<String>()
         }
     };
-    out.write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(code(&changes))
 }
 

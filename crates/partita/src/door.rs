@@ -30,19 +30,21 @@ use tokio::sync::watch;
 
 use crate::cli::{SecretFlags, StoreFlags, VariableFlags};
 use crate::demo::Stages;
+use crate::output;
 use crate::secret_file;
 use crate::source::Source;
 use crate::store;
 
 /// How often a store that another process has open is tried again: a command has it open for a
 /// moment, and a server has a socket as soon as it has started.
-const ATTEMPTS: u32 = 100;
+pub(crate) const ATTEMPTS: u32 = 100;
 /// The pause in between.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
-/// What is said of a server whose socket is not there.
-const NO_SOCKET: &str =
-    "the process that has the store open takes no commands there; ask the server with --server URL";
+/// What is said of a process that has the store open and has no socket there.
+pub(crate) const NO_SOCKET: &str = "another process has the store open and takes no commands there: \
+                                    wait until that command is done, or ask the server with \
+                                    --server URL";
 
 /// Where the data of a design is reached.
 #[derive(Debug, Args)]
@@ -153,7 +155,7 @@ impl<'f> Door<'f> {
         let needed = command.store_use();
         let request = serde_json::to_value(command)?;
         let lines = self.start(subject, row, needed, request).await?;
-        Ok(client::outcome(lines, on_event).await?)
+        Ok(client::outcome(lines, on_event, &mut output::note).await?)
     }
 
     /// Starts a command where it is carried out. It is in JSON here, so that this is compiled once and

@@ -1,6 +1,5 @@
 //! `partita export`: items in the files of DynamoDB's exports, and tables as a template.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,8 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::{CheckFormat, CloudformationFlags, ExportItemsFlags};
 use crate::copy::Tables;
+use crate::operator::{self, Reached};
+use crate::output::print;
 use crate::source::Source;
-use crate::{json_text, operator};
+use crate::{json_text, store};
 
 /// What the command is called over the socket.
 pub(crate) const NAME: &str = "export";
@@ -43,7 +44,7 @@ pub(crate) struct ExportedTable {
 pub(crate) fn cloudformation(flags: &CloudformationFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
     let template = cloudformation::template(&design)?;
-    std::io::stdout().write_all(json_text(&template).as_bytes())?;
+    print(&json_text(&template))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -65,7 +66,7 @@ pub(crate) async fn items(flags: &ExportItemsFlags) -> Result<ExitCode> {
         CheckFormat::Json => json_text(&serde_json::to_value(&exported)?),
         CheckFormat::Text => text(&exported),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -87,12 +88,15 @@ async fn reach(
     show: &mut (dyn FnMut(u64) + Send),
 ) -> Result<Vec<ExportedTable>> {
     let data = &flags.from.data;
-    if !flags.place.is_shared()
-        && let Some(exported) = operator::ask(data, NAME, asked, show).await?
-    {
-        return Ok(exported);
-    }
-    let store = flags.place.look(data).await?;
+    let store = if flags.place.is_shared() {
+        flags.place.look(data).await?
+    } else {
+        let open = || store::look_embedded(data);
+        match operator::reach(data, NAME, asked, show, open).await? {
+            Reached::Asked(exported) => return Ok(exported),
+            Reached::Opened(engine) => engine,
+        }
+    };
     let exported = carry_out(asked, store, |items| {
         show(items);
         Ok(())

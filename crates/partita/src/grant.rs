@@ -1,6 +1,5 @@
 //! `partita admin grant`.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,6 +7,7 @@ use partita_api::admin::grant::Grant;
 
 use crate::cli::GrantFlags;
 use crate::door::Door;
+use crate::output::print;
 
 /// Gives a user a role, and says so.
 pub(crate) async fn run(flags: &GrantFlags) -> Result<ExitCode> {
@@ -18,6 +18,6 @@ pub(crate) async fn run(flags: &GrantFlags) -> Result<ExitCode> {
         role: flags.role.clone(),
     };
     door.ask(&subject, asked, &mut |()| {}).await?;
-    writeln!(std::io::stdout(), "{} is `{}` now", flags.user, flags.role)?;
+    print(&format!("{} is `{}` now\n", flags.user, flags.role))?;
     Ok(ExitCode::SUCCESS)
 }

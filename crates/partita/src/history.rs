@@ -1,7 +1,6 @@
 //! `partita history`: the designs that stored data follow or followed.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
@@ -10,6 +9,7 @@ use partita_api::admin::history::{History, RecordedDesign};
 use crate::cli::{CheckFormat, HistoryFlags};
 use crate::door::Door;
 use crate::json_text;
+use crate::output::print;
 
 /// Lists what was recorded, or prints the text of one design.
 pub(crate) async fn run(flags: &HistoryFlags) -> Result<ExitCode> {
@@ -23,7 +23,7 @@ pub(crate) async fn run(flags: &HistoryFlags) -> Result<ExitCode> {
             CheckFormat::Text => to_text(&recorded),
         },
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -15,6 +15,7 @@ use crate::cli::{
     CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags, OpenapiFlags,
 };
 use crate::json_text;
+use crate::output::print;
 use crate::source::Source;
 
 /// Shows every mistake and risk in a design.
@@ -23,7 +24,7 @@ pub(crate) fn check(flags: &CheckFlags) -> Result<ExitCode> {
     let (design, diagnostics) = source.check(&flags.variables);
     if flags.format == CheckFormat::Json {
         let found = describe::diagnostics(&source.text, &diagnostics);
-        write!(std::io::stdout(), "{}", json_text(&found))?;
+        print(&json_text(&found))?;
         return Ok(success(design.is_some()));
     }
     source.show(&diagnostics)?;
@@ -36,7 +37,7 @@ pub(crate) fn check(flags: &CheckFlags) -> Result<ExitCode> {
     let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
     let (errors_text, warnings_text) = (counted(errors, "error"), counted(warnings, "warning"));
     let name = &source.name;
-    writeln!(std::io::stdout(), "{name}: {errors_text}, {warnings_text}")?;
+    print(&format!("{name}: {errors_text}, {warnings_text}\n"))?;
     Ok(success(design.is_some()))
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn keys(flags: &KeysFlags) -> Result<ExitCode> {
         .context("standard input must be a JSON object of attributes")?;
     let attributes = plain::map_from_json(attributes)?;
     let keys = record_keys(&design, &flags.record, &attributes)?;
-    write!(std::io::stdout(), "{}", json_text(&keys))?;
+    print(&json_text(&keys))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -70,7 +71,7 @@ pub(crate) fn keys(flags: &KeysFlags) -> Result<ExitCode> {
 pub(crate) fn describe(flags: &DesignFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
     let described = describe::describe(&design);
-    write!(std::io::stdout(), "{}", json_text(&described))?;
+    print(&json_text(&described))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -83,7 +84,7 @@ pub(crate) fn openapi(flags: &OpenapiFlags) -> Result<ExitCode> {
     } else {
         openapi::document(&design, &routes)
     };
-    write!(std::io::stdout(), "{}", json_text(&document))?;
+    print(&json_text(&document))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn access(flags: &DocsFlags) -> Result<ExitCode> {
 
 fn print_or_compare(command: &str, page: &str, flags: &DocsFlags) -> Result<ExitCode> {
     let Some(path) = &flags.check else {
-        write!(std::io::stdout(), "{page}")?;
+        print(page)?;
         return Ok(ExitCode::SUCCESS);
     };
     let committed = std::fs::read_to_string(path)
@@ -134,10 +135,9 @@ pub(crate) fn new(flags: &NewFlags) -> Result<ExitCode> {
     let mut file = std::fs::File::create_new(&path)
         .with_context(|| format!("cannot write {path}, because something is there"))?;
     file.write_all(text.as_bytes())?;
-    writeln!(
-        std::io::stdout(),
-        "{path}: now run `partita check {path}` and `partita serve {path}`"
-    )?;
+    print(&format!(
+        "{path}: now run `partita check {path}` and `partita serve {path}`\n"
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

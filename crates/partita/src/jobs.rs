@@ -1,6 +1,5 @@
 //! `partita jobs`, and the work on jobs behind the server.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use tracing::warn;
 use crate::cli::{CheckFormat, JobsFlags};
 use crate::door::Door;
 use crate::json_text;
+use crate::output::print;
 
 /// Works on the jobs of a design for as long as the server lives.
 pub(crate) fn start_working(current: Arc<Current>, is_alone: bool) {
@@ -45,7 +45,7 @@ pub(crate) async fn run(flags: &JobsFlags) -> Result<ExitCode> {
         CheckFormat::Json => json_text(&serde_json::to_value(&jobs)?),
         CheckFormat::Text => table(&jobs),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

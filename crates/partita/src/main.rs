@@ -36,6 +36,7 @@
 //! | `jobs` | `jobs`, and the work on them behind the server |
 //! | `outbox` | `outbox`, and the deliveries behind the server |
 //! | `verify` | `verify` and `repair` |
+//! | `output` | standard output, also when nobody reads it any more |
 //! | `operator` | commands for a whole data directory, asked of its server |
 //! | `copy` | `copy`, and the copy that a server carries out |
 //! | `export`, `import` | `export` and `import` |
@@ -71,6 +72,7 @@ mod monitoring;
 mod open_files;
 mod operator;
 mod outbox;
+mod output;
 mod plan;
 mod private;
 mod provider;
@@ -83,32 +85,32 @@ mod store;
 mod token;
 mod verify;
 
-use std::io::Write as _;
 use std::pin::Pin;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use cli::{AdminCommand, Cli, Command, ExportCommand};
+use output::print;
 use partita_core::printable;
 
 #[cfg(not(target_env = "msvc"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// What a command ends with that has failed and has no other code for it.
+const FAILURE: u8 = 1;
+
 fn main() -> ExitCode {
     let result = config::parse().and_then(|asked| match asked {
         config::Asked::Run(cli) => run(*cli),
         config::Asked::Print(text) => {
-            std::io::stdout().write_all(text.as_bytes())?;
+            print(&text)?;
             Ok(ExitCode::SUCCESS)
         }
     });
     match result {
         Ok(code) => code,
-        Err(error) => {
-            complain(&error);
-            ExitCode::FAILURE
-        }
+        Err(error) => output::failed(&error, FAILURE),
     }
 }
 
@@ -165,10 +167,4 @@ fn wait(command: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
 /// A document as a command prints it, with characters that act on a terminal as escapes.
 fn json_text(document: &serde_json::Value) -> String {
     printable::json(&format!("{document:#}\n")).into_owned()
-}
-
-/// Tells what went wrong. Nothing can be done about a closed standard error.
-fn complain(error: &anyhow::Error) {
-    let text = format!("partita: {error:#}");
-    let _ = writeln!(std::io::stderr(), "{}", printable::lines(&text));
 }

@@ -18,6 +18,7 @@ use tracing::{info, warn};
 use crate::cli::{CheckFormat, MigrateFlags};
 use crate::door::Door;
 use crate::json_text;
+use crate::output::print;
 
 /// How often it is looked whether a migration is to be completed.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
@@ -118,7 +119,7 @@ pub(crate) async fn run(flags: &MigrateFlags) -> Result<ExitCode> {
         CheckFormat::Json => json_text(&serde_json::to_value(&state)?),
         CheckFormat::Text => to_text(&state),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     let is_stuck =
         !state.refused.is_empty() || state.changes.iter().any(|one| one.obstacle.is_some());
     Ok(if is_stuck {

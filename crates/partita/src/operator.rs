@@ -6,6 +6,48 @@ use anyhow::Result;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::door::{ATTEMPTS, NO_SOCKET, PAUSE};
+use crate::store;
+
+/// Who carries a command out.
+pub(crate) enum Reached<O, T> {
+    /// A server has done it.
+    Asked(O),
+    /// This process has the store open and does it.
+    Opened(T),
+}
+
+/// Has a command carried out by the server that has the store of a directory open, or else opens the
+/// store. A process that has it open for a moment is waited for.
+pub(crate) async fn reach<E, O, T>(
+    data: &Path,
+    name: &str,
+    request: &impl Serialize,
+    show: &mut (dyn FnMut(E) + Send),
+    open: impl Fn() -> Result<T>,
+) -> Result<Reached<O, T>>
+where
+    E: DeserializeOwned,
+    O: DeserializeOwned,
+{
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        if let Some(outcome) = ask(data, name, request, show).await? {
+            return Ok(Reached::Asked(outcome));
+        }
+        match open() {
+            Err(error) if store::is_in_use(&error) => {
+                if attempt == ATTEMPTS {
+                    return Err(error.context(NO_SOCKET));
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            opened => return Ok(Reached::Opened(opened?)),
+        }
+    }
+}
+
 /// Has a command carried out by the server that has the store of a directory open; none if there is
 /// no such server.
 #[cfg(unix)]
@@ -25,7 +67,9 @@ where
     };
     let request = serde_json::to_value(request)?;
     let lines = client::ask_operator(Box::new(stream), name, &request).await?;
-    Ok(Some(client::outcome(lines, show).await?))
+    Ok(Some(
+        client::outcome(lines, show, &mut crate::output::note).await?,
+    ))
 }
 
 /// Elsewhere servers have no sockets.

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,6 +22,7 @@ use crate::cli::{
 };
 use crate::door::Door;
 use crate::json_text;
+use crate::output::print;
 
 /// The port for mail that is submitted.
 const SUBMISSION: u16 = 587;
@@ -56,7 +56,7 @@ pub(crate) async fn run(flags: &OutboxCommandFlags) -> Result<ExitCode> {
         (None, CheckFormat::Json) => json_text(&serde_json::to_value(&messages)?),
         (None, CheckFormat::Text) => table(&messages),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

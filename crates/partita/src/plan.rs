@@ -1,6 +1,5 @@
 //! `partita plan`: the transaction that a write would become, or what a read takes.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -10,6 +9,7 @@ use crate::ask::question;
 use crate::cli::{AskFlags, CheckFormat};
 use crate::door::Door;
 use crate::json_text;
+use crate::output::print;
 
 /// Prints what the write would become or the read takes, or why it would be refused.
 pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
@@ -21,6 +21,6 @@ pub(crate) async fn run(flags: &AskFlags) -> Result<ExitCode> {
         CheckFormat::Json => json_text(&planned.request),
         CheckFormat::Text => planned.text,
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -29,6 +29,7 @@ use tracing::{info, warn};
 use crate::backup::{continuous, taking};
 use crate::copy;
 use crate::export;
+use crate::import::{self, arriving, arriving::Import};
 use crate::serve::KeptStore;
 
 /// What the socket is called.
@@ -254,6 +255,16 @@ async fn operate(
                 let on_items = move |items| events.offer(items).map_err(Failure::from);
                 export::carry_out(&asked, kept.engine, on_items).await
             }),
+        },
+        import::NAME => match serde_json::from_slice::<Import>(&body) {
+            Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
+            Ok(asked) => {
+                let work = installation.clone();
+                operator::answer(&installation, move |events| async move {
+                    let on_step = &mut move |step| events.offer(step).map_err(Failure::from);
+                    arriving::carry_out(&asked, kept.engine, &work, on_step).await
+                })
+            }
         },
         copy::REOPEN => match serde_json::from_slice::<copy::Tables>(&body) {
             Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),

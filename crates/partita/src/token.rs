@@ -1,6 +1,5 @@
 //! `partita token`.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -8,6 +7,7 @@ use partita_api::admin::token::Token;
 
 use crate::cli::TokenFlags;
 use crate::door::Door;
+use crate::output::print;
 
 /// Prints a token and nothing else.
 pub(crate) async fn run(flags: &TokenFlags) -> Result<ExitCode> {
@@ -20,6 +20,6 @@ pub(crate) async fn run(flags: &TokenFlags) -> Result<ExitCode> {
         lifetime_seconds: flags.lifetime,
     };
     let token = door.ask(&subject, asked, &mut |()| {}).await?;
-    writeln!(std::io::stdout(), "{token}")?;
+    print(&format!("{token}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,9 +14,9 @@ use partita_api::admin::verify::Verify;
 use partita_verify::Intent;
 
 use crate::cli::{RepairFlags, VerifyFlags};
-use crate::complain;
 use crate::door::Door;
 use crate::invocation;
+use crate::output::{self, ReaderGone, complain};
 use console::Console;
 
 /// What is asked for.
@@ -48,9 +48,13 @@ async fn find_drift(flags: &VerifyFlags) -> Result<bool> {
     let verify = Verify {
         entities: flags.entity.clone(),
     };
-    let report = door
-        .ask(&subject, verify, &mut |found| console.show(found))
-        .await?;
+    let stopped = console.stopped();
+    let mut show = |found| console.show(found);
+    let report = tokio::select! {
+        report = door.ask(&subject, verify, &mut show) => report?,
+        // Whoever has seen enough does not wait for the rest of the tables.
+        () = stopped => return Err(ReaderGone.into()),
+    };
     console.end(&report, None, &again(flags))?;
     Ok(report.is_clean())
 }
@@ -117,10 +121,7 @@ fn exit(is_clean: Result<bool>) -> ExitCode {
     match is_clean {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            complain(&error);
-            ExitCode::from(NOT_LOOKED)
-        }
+        Err(error) => output::failed(&error, NOT_LOOKED),
     }
 }
 

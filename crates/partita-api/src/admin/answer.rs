@@ -47,7 +47,8 @@ impl GivenDesign {
         }
     }
 
-    fn compile(&self) -> Result<Design, Failure> {
+    /// The design.
+    pub fn compile(&self) -> Result<Design, Failure> {
         let (design, _) = check(&self.text, &|name| self.variables.get(name).cloned());
         let mut design =
             design.ok_or_else(|| Failure::new("the design does not compile in the server"))?;

@@ -182,10 +182,12 @@ pub async fn ask_operator(
 pub async fn outcome<E: DeserializeOwned, O: DeserializeOwned>(
     mut lines: Started,
     on_event: &mut (dyn FnMut(E) + Send),
+    on_note: &mut (dyn FnMut(String) + Send),
 ) -> Result<O, Failure> {
     while let Some(line) = lines.next().await {
         match line {
             Line::Event(event) => on_event(read(event)?),
+            Line::Note(note) => on_note(note),
             Line::Outcome(outcome) => return read(outcome),
             Line::Failure(failure) => return Err(failure),
         }
@@ -253,7 +255,7 @@ async fn lines(
         let line = reading.line().await?;
         let line = line.and_then(|line| serde_json::from_slice(&line).map_err(other_version));
         let line = line.unwrap_or_else(Line::Failure);
-        reading.is_over = !matches!(line, Line::Event(_));
+        reading.is_over = !matches!(line, Line::Event(_) | Line::Note(_));
         Some((line, reading))
     });
     Ok(Box::pin(lines))

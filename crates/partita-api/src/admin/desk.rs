@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex as StdMutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use partita_design::{Design, sidecar};
@@ -162,6 +162,15 @@ impl Currents {
         served.get(&sidecar::name(design)).cloned()
     }
 
+    /// The design that is served with the data of this one, as it is now. One that has a table of a
+    /// served design beside another sidecar is refused.
+    pub fn with_data_of(&self, design: &Design) -> Result<Option<Design>, Failure> {
+        match self.served(design) {
+            Some(current) => Ok(Some(current.get().design().clone())),
+            None => self.refuse_tables_of_others(design).map(|()| None),
+        }
+    }
+
     /// The live design of the data in a design's tables. There is one for all commands, so that they
     /// move its stages under one lock.
     async fn current(
@@ -224,6 +233,26 @@ pub struct Desk {
     /// Whether the operator asks: who has the data itself, and so is shown secrets and may remove
     /// what callers gave.
     pub(super) is_operator: bool,
+    /// What whoever asks should know of the design.
+    pub(super) notes: Notes,
+}
+
+/// What is noted while a command is carried out, and told before its end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Notes(Arc<StdMutex<Vec<String>>>);
+
+impl Notes {
+    fn add(&self, note: &str) {
+        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !notes.iter().any(|one| one == note) {
+            notes.push(note.to_owned());
+        }
+    }
+
+    pub(super) fn take(&self) -> Vec<String> {
+        let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *notes)
+    }
 }
 
 #[derive(Clone)]
@@ -241,6 +270,7 @@ impl Desk {
             installation,
             subject: Subject::Served(partita),
             is_operator,
+            notes: Notes::default(),
         }
     }
 
@@ -250,6 +280,7 @@ impl Desk {
             installation,
             subject: Subject::Given(Box::new(design)),
             is_operator: true,
+            notes: Notes::default(),
         }
     }
 
@@ -280,6 +311,9 @@ impl Desk {
                 let opened = Partita::inspect((**design).clone(), store, Surroundings::default());
                 // A server keeps the files of every design, and here is said what it would do.
                 let opened = opened.await?.as_if_keeping_files();
+                if let Some(note) = opened.note() {
+                    self.notes.add(note);
+                }
                 Ok(Arc::new(opened.behind(gate)))
             }
         }

@@ -10,12 +10,14 @@ use super::{Command, Failure};
 /// Lines that wait to be read. A command whose client reads slowly waits.
 const WAITING_MAX: usize = 64;
 
-/// One line of an answer: any number of events, then an outcome or a failure.
+/// One line of an answer: any number of events and notes, then an outcome or a failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Line<E, O> {
     /// Something happened on the way.
     Event(E),
+    /// Whoever asked should know this, whatever comes of it.
+    Note(String),
     /// It is done.
     Outcome(O),
     /// It came to nothing.
@@ -27,6 +29,7 @@ impl<E: Serialize, O: Serialize> Line<E, O> {
     pub(super) fn erased(self) -> Line<Json, Json> {
         let erased = match self {
             Line::Event(event) => serde_json::to_value(event).map(Line::Event),
+            Line::Note(note) => Ok(Line::Note(note)),
             Line::Outcome(outcome) => serde_json::to_value(outcome).map(Line::Outcome),
             Line::Failure(failure) => Ok(Line::Failure(failure)),
         };
@@ -82,6 +85,11 @@ impl<C: Command> Events<C> {
     pub(super) async fn gone(&self) -> Gone {
         self.lines.closed().await;
         Gone
+    }
+
+    /// Sends what was noted. A client that is gone does not get it.
+    pub(super) async fn note(&self, note: String) {
+        let _ = self.lines.send(Line::Note(note)).await;
     }
 
     /// Sends the last line. A client that is gone does not get it.

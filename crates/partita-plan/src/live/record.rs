@@ -17,7 +17,7 @@ use crate::error::PlanError;
 use crate::sidecar;
 
 /// The partition of designs.
-const DESIGNS: &str = "DESIGN";
+pub(crate) const DESIGNS: &str = "DESIGN";
 
 /// A design that is or was live.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,6 +79,12 @@ impl Recorded {
         self.forms == fingerprint::VERSION && self.prints == *prints
     }
 
+    /// Whether stored data that follow it follow the other one, too.
+    pub(crate) fn is_like(&self, other: &Recorded) -> bool {
+        let is_same = self.text == other.text && self.variables == other.variables;
+        is_same || (self.forms == other.forms && self.prints == other.prints)
+    }
+
     /// The design, compiled by this version with some values of variables, or else the recorded
     /// ones.
     pub(super) fn compile(
@@ -111,7 +117,7 @@ impl Recorded {
         item
     }
 
-    fn from_item(item: &Item) -> Option<Recorded> {
+    pub(crate) fn from_item(item: &Item) -> Option<Recorded> {
         let text = |name: &str| item.get(name).and_then(Value::as_str);
         let forms = match item.get("forms")? {
             Value::N(number) => u32::try_from(number.to_i64()?).ok()?,

@@ -12,7 +12,7 @@ use crate::error::PlanError;
 use crate::sidecar;
 
 /// The partition of migrations.
-const MIGRATIONS: &str = "MIGRATION";
+pub(crate) const MIGRATIONS: &str = "MIGRATION";
 
 /// All migrations, in their order; only the last one may not be over.
 pub(crate) async fn read(
@@ -147,7 +147,7 @@ impl Migration {
     }
 }
 
-fn from_item(item: &Item) -> Option<Migration> {
+pub(crate) fn from_item(item: &Item) -> Option<Migration> {
     let text = |name: &str| item.get(name).and_then(Value::as_str);
     let number = |name: &str| item.get(name)?.as_number()?.to_i64();
     let is = |name: &str| item.get(name) == Some(&Value::Bool(true));

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use partita_core::expression::{Comparator, Condition, KeyCondition, Operand, Path, Update};
 use partita_core::{Number, Value};
-use partita_design::sidecar::OUTBOX;
 use partita_store::ErrorKind;
 use partita_store::request::{Query, UpdateItem};
 
@@ -16,6 +15,9 @@ use crate::sidecar;
 
 /// How long a courier may be silent before another takes a channel over.
 const LEASE_MILLIS: i64 = 60_000;
+
+/// The partition of leases.
+pub(crate) const LEASES: &str = "OUTBOX#LEASE";
 
 impl Courier {
     /// Releases all leases. Call at startup, as the only user of the store.
@@ -88,5 +90,5 @@ impl Courier {
 
 /// The partition of the leases.
 fn leases() -> String {
-    format!("{OUTBOX}LEASE")
+    LEASES.to_owned()
 }

@@ -12,12 +12,16 @@ use serde::Deserialize;
 use super::manifest::{DataFile, Summary};
 use super::{ExportError, FOLDER, checksum, checksum_of};
 
-/// Bytes of a manifest.
-const MANIFEST_BYTES_MAX: u64 = 256 * 1_048_576;
+/// Bytes of a manifest: what the files of the largest exports take, a few hundred bytes each.
+const MANIFEST_BYTES_MAX: u64 = 64 * 1_048_576;
 /// Bytes of an item as text: 400 KB as DynamoDB counts, each byte as an escape of six.
 const LINE_BYTES_MAX: u64 = 4 * 1_048_576;
-/// Items that are handed on at a time.
+/// Items that are handed on at a time, at most.
 const RUN_ITEMS: usize = 1_000;
+/// Bytes of their lines, at most but for the last one.
+const RUN_BYTES: usize = 4 * 1_048_576;
+/// Empty lines of a file that are passed over.
+const EMPTY_LINES_MAX: u64 = 1_000;
 
 /// An export whose manifests have been read.
 #[derive(Clone, Debug)]
@@ -82,7 +86,8 @@ impl Export {
         let lines = lines.filter(|line| !line.trim_ascii().is_empty());
         let files: Result<Vec<DataFile>, _> = lines.map(serde_json::from_slice).collect();
         let files = files.map_err(|error| ExportError::damaged(&path, error.to_string()))?;
-        let items: u64 = files.iter().map(|file| file.item_count).sum();
+        let counts = files.iter().map(|file| file.item_count);
+        let items = counts.fold(0_u64, u64::saturating_add);
         if items != summary.item_count {
             let message = format!("its files have {items} items, not {}", summary.item_count);
             return Err(ExportError::damaged(&path, message));
@@ -116,8 +121,12 @@ impl Export {
         Ok(())
     }
 
-    /// The items, in runs, with the first error as the last element.
-    pub fn items(&self) -> impl Iterator<Item = Result<Vec<Item>, ExportError>> + Send + 'static {
+    /// The items that fit, in runs, with the first error as the last element. What does not fit is
+    /// such an error, with its file and its line.
+    pub fn items(
+        &self,
+        fits: impl Fn(&Item) -> Result<(), String> + Send + 'static,
+    ) -> impl Iterator<Item = Result<Vec<Item>, ExportError>> + Send + 'static {
         let export = self.clone();
         let mut files = 0;
         let mut lines: Option<Lines> = None;
@@ -125,7 +134,7 @@ impl Export {
         std::iter::from_fn(move || {
             while !is_over {
                 let run = match &mut lines {
-                    Some(open) => open.run(),
+                    Some(open) => open.run(&fits),
                     None => {
                         let file = export.files.get(files)?;
                         files += 1;
@@ -177,7 +186,11 @@ struct Line {
 struct Lines {
     path: PathBuf,
     reader: BufReader<MultiGzDecoder<File>>,
+    /// The line that was read last, from 1.
     number: u64,
+    /// The items so far.
+    count: u64,
+    /// How many the manifest promises.
     items: u64,
 }
 
@@ -188,41 +201,76 @@ impl Lines {
             path,
             reader: BufReader::new(MultiGzDecoder::new(file)),
             number: 0,
+            count: 0,
             items,
         })
     }
 
     /// The next items; none at the end, where all that the manifest promises have come.
-    fn run(&mut self) -> Result<Vec<Item>, ExportError> {
+    fn run(
+        &mut self,
+        fits: &impl Fn(&Item) -> Result<(), String>,
+    ) -> Result<Vec<Item>, ExportError> {
         let mut run = Vec::new();
         let mut line = Vec::new();
-        while run.len() < RUN_ITEMS {
-            line.clear();
-            let mut bounded = self.reader.by_ref().take(LINE_BYTES_MAX + 1);
-            let read = bounded.read_until(b'\n', &mut line);
-            let read = read.map_err(ExportError::file(&self.path))?;
-            if read == 0 {
-                break;
-            }
-            if read as u64 > LINE_BYTES_MAX {
-                let message = format!("line {} is longer than an item can be", self.number + 1);
-                return Err(ExportError::damaged(&self.path, message));
-            }
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            self.number += 1;
-            let item: Line = serde_json::from_slice(&line).map_err(|error| {
-                let message = format!("line {} is no item: {error}", self.number);
-                ExportError::damaged(&self.path, message)
-            })?;
-            run.push(item.item);
+        let mut bytes = 0;
+        while run.len() < RUN_ITEMS && bytes < RUN_BYTES && self.next(&mut line)? {
+            bytes += line.len();
+            let item = self.item(&line)?;
+            fits(&item).map_err(|reason| self.damaged(&format!("is not stored: {reason}")))?;
+            run.push(item);
         }
-        if run.is_empty() && self.number != self.items {
-            let message = format!("it has {} items, not {}", self.number, self.items);
-            return Err(ExportError::damaged(&self.path, message));
+        if run.is_empty() && self.count != self.items {
+            return Err(self.miscounted());
         }
         Ok(run)
+    }
+
+    /// Reads the next line that is not empty; false at the end.
+    fn next(&mut self, line: &mut Vec<u8>) -> Result<bool, ExportError> {
+        loop {
+            line.clear();
+            let mut bounded = self.reader.by_ref().take(LINE_BYTES_MAX + 1);
+            let read = bounded.read_until(b'\n', line);
+            let read = read.map_err(ExportError::file(&self.path))?;
+            if read == 0 {
+                return Ok(false);
+            }
+            self.number += 1;
+            if read as u64 > LINE_BYTES_MAX {
+                return Err(self.damaged("is longer than an item can be"));
+            }
+            if !line.trim_ascii().is_empty() {
+                return Ok(true);
+            }
+            // A small file can be compressed from lines without end.
+            if self.number - self.count > EMPTY_LINES_MAX {
+                return Err(self.damaged("is one of too many that are empty"));
+            }
+        }
+    }
+
+    fn item(&mut self, line: &[u8]) -> Result<Item, ExportError> {
+        let parsed = serde_json::from_slice::<Line>(line);
+        let parsed = parsed.map_err(|error| self.damaged(&format!("is no item: {error}")))?;
+        self.count += 1;
+        if self.count > self.items {
+            return Err(self.damaged(&format!(
+                "is one too many: the manifest says that there are {} items",
+                self.items
+            )));
+        }
+        Ok(parsed.item)
+    }
+
+    fn damaged(&self, what: &str) -> ExportError {
+        let message = format!("line {} {what}", self.number);
+        ExportError::damaged(&self.path, message)
+    }
+
+    fn miscounted(&self) -> ExportError {
+        let message = format!("it has {} items, not {}", self.count, self.items);
+        ExportError::damaged(&self.path, message)
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use partita_core::{Item, Number, Value};
 use partita_store::surroundings::SystemEntropy;
+use partita_store::table::KeySchema;
+use partita_store::write::check_put;
 
 use super::{Begun, ExportError, ExportWriter, find};
 
@@ -40,7 +42,7 @@ fn read(path: &Path) -> Result<Vec<Item>, ExportError> {
     let mut all = Vec::new();
     for export in find(path)? {
         export.check()?;
-        for run in export.items() {
+        for run in export.items(|_| Ok(())) {
             all.extend(run?);
         }
     }
@@ -159,4 +161,98 @@ fn an_export_of_amazons_is_read() {
         find(folder.path()).unwrap()[0].summary.table(),
         "ProductCatalog"
     );
+}
+
+/// An export of one file with these lines.
+fn lines(lines: impl Iterator<Item = Vec<u8>>, count: u64) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    for line in lines {
+        std::io::Write::write_all(&mut encoder, &line).unwrap();
+        std::io::Write::write_all(&mut encoder, b"\n").unwrap();
+    }
+    let bytes = encoder.finish().unwrap();
+    fs::write(folder.path().join("data/a.json.gz"), &bytes).unwrap();
+    let sum = super::checksum_of(&bytes);
+    let files =
+        format!(r#"{{"itemCount":{count},"md5Checksum":"{sum}","dataFileS3Key":"a.json.gz"}}"#);
+    fs::write(folder.path().join("manifest-files.json"), files).unwrap();
+    let summary = format!(
+        r#"{{"version":"2020-06-30","tableArn":"table/notes","manifestFilesS3Key":"x","itemCount":{count},"outputFormat":"DYNAMODB_JSON"}}"#
+    );
+    fs::write(folder.path().join("manifest-summary.json"), summary).unwrap();
+    folder
+}
+
+fn line(sort: &str, bytes: usize) -> Vec<u8> {
+    let text = "y".repeat(bytes);
+    format!(r#"{{"Item":{{"PK":{{"S":"a"}},"SK":{{"S":"{sort}"}},"x":{{"S":"{text}"}}}}}}"#).into()
+}
+
+/// What is too much is refused with its file and its line.
+#[test]
+fn hostile_lines_are_refused_by_their_number() {
+    let schema = KeySchema::strings("PK", "SK").into();
+    let fits = move |item: &Item| {
+        let checked = check_put(&schema, item).map(drop);
+        checked.map_err(|error| error.to_string())
+    };
+    let good = line("first", 1);
+    let empty = || std::iter::repeat_n(Vec::new(), 2_000);
+    let cases = [
+        (
+            "line 2 is longer than an item can be",
+            lines([good.clone(), vec![b'a'; 5 << 20]].into_iter(), 2),
+        ),
+        (
+            "line 2 is not stored: Item size has exceeded",
+            lines([good.clone(), line("b", 500_000)].into_iter(), 2),
+        ),
+        (
+            "line 1002 is one of too many that are empty",
+            lines([good.clone()].into_iter().chain(empty()), 1),
+        ),
+        (
+            "line 2 is one too many",
+            lines([good.clone(), line("b", 1)].into_iter(), 1),
+        ),
+        (
+            "line 3 is not stored",
+            lines([good.clone(), Vec::new(), line("", 1)].into_iter(), 2),
+        ),
+        (
+            "line 2 is no item",
+            lines([good.clone(), vec![b'['; 1 << 20]].into_iter(), 2),
+        ),
+        ("it has 1 items, not 2", lines([good].into_iter(), 2)),
+    ];
+    for (expected, folder) in cases {
+        let [export] = &find(folder.path()).unwrap()[..] else {
+            panic!("there is one");
+        };
+        export.check().unwrap();
+        let error = export.items(fits.clone()).find_map(Result::err);
+        let error = error.unwrap().to_string();
+        assert!(
+            error.contains(expected) && error.contains("a.json.gz"),
+            "{expected}: {error}"
+        );
+    }
+}
+
+/// However many items there are, few bytes of them are held.
+#[test]
+fn large_items_come_in_small_runs() {
+    let sorts = (0..40).map(|number| line(&number.to_string(), 390_000));
+    let folder = lines(sorts, 40);
+    let [export] = &find(folder.path()).unwrap()[..] else {
+        panic!("there is one");
+    };
+    let runs: Vec<usize> = export
+        .items(|_| Ok(()))
+        .map(|run| run.unwrap().len())
+        .collect();
+    assert_eq!(runs.iter().sum::<usize>(), 40);
+    assert!(runs.iter().all(|length| *length <= 11), "{runs:?}");
 }

@@ -3,7 +3,6 @@
 //! Writers never wait for it. While the target fails, commits stay in the store's journals, 1 GB of
 //! them at most; what is given up then is named in the chain that follows, which begins with a base.
 
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -24,6 +23,7 @@ use tracing::{info, warn};
 use super::identity;
 use super::place::{self, TargetPlace};
 use crate::cli::{BackupStatusFlags, CheckFormat, ServeFlags};
+use crate::output::print;
 use crate::{json_text, operator};
 
 /// How often new commits are looked for.
@@ -414,7 +414,7 @@ pub(crate) async fn ask(flags: &BackupStatusFlags) -> Result<ExitCode> {
         CheckFormat::Json => json_text(&serde_json::to_value(&status)?),
         CheckFormat::Text => status.text(),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,6 @@
 //! What a target has, and whether it is good.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use tempfile::TempDir;
 
 use super::{amount, place, restore};
 use crate::cli::{BackupCheckFlags, BackupListFlags, CheckFormat};
+use crate::output::print;
 use crate::{json_text, store};
 
 /// Lists the chains of a target.
@@ -28,7 +29,7 @@ pub(crate) async fn list(flags: &BackupListFlags) -> Result<ExitCode> {
         CheckFormat::Json => json_text(&chains.iter().map(document).collect()),
         CheckFormat::Text => table(&chains),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     let is_damaged = chains.iter().any(|chain| chain.damage.is_some());
     Ok(ExitCode::from(u8::from(is_damaged)))
 }
@@ -96,9 +97,8 @@ pub(crate) async fn check(flags: &BackupCheckFlags) -> Result<ExitCode> {
         .collect();
     let restored = restore::carry_out(plan, &*target, aside.path()).await?;
     findings.extend(found_in(aside.path()).await?);
-    let mut out = std::io::stdout();
     for finding in &findings {
-        writeln!(out, "{finding}")?;
+        print(&format!("{finding}\n"))?;
     }
     let commit = restored.commit;
     let when = time::format_millis(commit.time_millis);
@@ -108,10 +108,9 @@ pub(crate) async fn check(flags: &BackupCheckFlags) -> Result<ExitCode> {
         format!("can be restored, with {} findings", findings.len())
     };
     let (number, chain) = (commit.number, restored.chain);
-    writeln!(
-        out,
-        "commit {number}, made at {when} (chain {chain}), {judgement}"
-    )?;
+    print(&format!(
+        "commit {number}, made at {when} (chain {chain}), {judgement}\n"
+    ))?;
     Ok(if findings.is_empty() {
         ExitCode::SUCCESS
     } else {

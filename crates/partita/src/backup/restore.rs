@@ -19,6 +19,7 @@ use partita_store::{Clock as _, Entropy as _, Store};
 use super::restored::{Mark, UnderWay, private_file};
 use super::{identity, place};
 use crate::cli::{MomentFlags, RestoreFlags, ResumeFlags, TargetFlags};
+use crate::output::print;
 use crate::store;
 
 /// Makes a data directory as it was at a moment.
@@ -48,12 +49,11 @@ pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
         "without a secret: the next start makes one, and tokens of before are void"
     };
     let data = flags.into.display();
-    writeln!(
-        std::io::stdout(),
+    print(&format!(
         "{data} is as it was after commit {}, made at {when} (chain {chain}), {secret}\n\
-         mails, events and schedules wait until `partita resume --data {data}`; sessions and links are void",
+         mails, events and schedules wait until `partita resume --data {data}`; sessions and links are void\n",
         commit.number
-    )?;
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn resume(flags: &ResumeFlags) -> Result<ExitCode> {
         ..mark
     }
     .write(data)?;
-    writeln!(std::io::stdout(), "mails, events and schedules go on")?;
+    print("mails, events and schedules go on\n")?;
     Ok(ExitCode::SUCCESS)
 }
 

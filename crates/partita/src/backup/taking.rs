@@ -1,6 +1,5 @@
 //! One backup: by the server that has the store open, or by this process.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,7 +18,9 @@ use serde::{Deserialize, Serialize};
 use super::place::{self, TargetPlace};
 use super::{amount, identity};
 use crate::cli::{BackupFlags, CheckFormat};
-use crate::{json_text, operator, store};
+use crate::operator::{self, Reached};
+use crate::output::print;
+use crate::{json_text, store};
 
 /// What the command is called over the socket.
 pub(crate) const NAME: &str = "backup";
@@ -80,16 +81,17 @@ pub(crate) async fn run(target: &str, flags: &BackupFlags) -> Result<ExitCode> {
             amount(taken.bytes)
         ),
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Has the backup taken by the server that has the store open, or takes it here.
 async fn reach(take: &Take, data: &Path, show: &mut (dyn FnMut(Taking) + Send)) -> Result<Taken> {
-    if let Some(taken) = operator::ask(data, NAME, take, show).await? {
-        return Ok(taken);
-    }
-    let source = store::look_embedded(data)?;
+    let open = || store::look_embedded(data);
+    let source = match operator::reach(data, NAME, take, show, open).await? {
+        Reached::Asked(taken) => return Ok(taken),
+        Reached::Opened(engine) => engine,
+    };
     let taken = carry_out(take, source, data, |taking| {
         show(taking);
         Ok(())

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::sync::Arc;
 
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -14,9 +14,11 @@ use partita_api::admin::verify::{Found, FoundDrift, FoundUnrecognised, MENDED};
 use partita_core::printable;
 use partita_verify::{DriftKind, Intent, Report};
 use serde_json::{Value as Json, json};
+use tokio::sync::Notify;
 
 use super::Task;
 use crate::cli::CheckFormat;
+use crate::output::print;
 
 /// What a repair keeps of one pass to show at its end.
 const KEPT_MAX: usize = 1_000;
@@ -35,7 +37,9 @@ pub(super) struct Console {
     /// How many values each record has that the design does not allow, in the last pass.
     values: BTreeMap<String, u64>,
     /// The first failure of standard output.
-    failure: Option<io::Error>,
+    failure: Option<anyhow::Error>,
+    /// Told of that failure.
+    stopped: Arc<Notify>,
 }
 
 impl Console {
@@ -55,7 +59,14 @@ impl Console {
             examples: Vec::new(),
             values: BTreeMap::new(),
             failure: None,
+            stopped: Arc::default(),
         }
+    }
+
+    /// Completes when nothing can be printed any more.
+    pub(super) fn stopped(&self) -> impl Future<Output = ()> + use<> {
+        let stopped = self.stopped.clone();
+        async move { stopped.notified().await }
     }
 
     /// Does something while the bar is out of the way.
@@ -115,8 +126,13 @@ impl Console {
             }
         };
         self.has_printed = true;
-        let written = self.bar.suspend(|| write(&text));
-        self.failure = self.failure.take().or(written.err());
+        let written = self.bar.suspend(|| print(&text));
+        if let Err(failure) = written
+            && self.failure.is_none()
+        {
+            self.failure = Some(failure);
+            self.stopped.notify_one();
+        }
     }
 
     /// Prints what is left, what would be written, and the summary.
@@ -161,11 +177,8 @@ impl Console {
                 printable::json(&text).into_owned()
             }
         };
-        write(&text)?;
-        match self.failure {
-            Some(failure) => Err(failure.into()),
-            None => Ok(()),
-        }
+        print(&text)?;
+        self.failure.map_or(Ok(()), Err)
     }
 }
 
@@ -184,10 +197,6 @@ pub(super) fn told(intent: &Intent) -> String {
         }
     }
     text
-}
-
-fn write(text: &str) -> io::Result<()> {
-    io::stdout().write_all(text.as_bytes())
 }
 
 fn planned(intent: &Intent) -> Json {

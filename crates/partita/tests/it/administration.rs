@@ -364,3 +364,65 @@ async fn an_entity_limits_what_is_looked_at() {
         "{said}"
     );
 }
+
+/// What whoever names a design should know of it is said wherever the command is carried out.
+#[test]
+fn a_text_that_was_live_before_is_told_alike() {
+    let data = tempfile::tempdir().unwrap();
+    let text = partita_design::shipped::find("stories").unwrap().source;
+    let [old, new] = ["", "# the second text\n"].map(|comment| {
+        let path = data.path().join(format!("{}.toml", comment.len()));
+        std::fs::write(&path, format!("{comment}{text}")).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let filled = partita(data.path(), &["demo", "stories"]);
+    assert!(filled.status.success(), "{filled:?}");
+    drop(Server::start(data.path(), &[&new]));
+    let verify = || said(&partita(data.path(), &["verify", &old]));
+    let alone = verify();
+    assert_eq!(alone.0, Some(0), "{alone:?}");
+    assert!(alone.2.contains("was live before"), "{alone:?}");
+    assert_eq!(alone.2.lines().count(), 1, "{alone:?}");
+    let _server = Server::start(data.path(), &[&new]);
+    assert_eq!(verify(), alone);
+}
+
+/// A command whose reader has gone ends without a word, as other programs do.
+#[tokio::test]
+async fn nobody_hears_of_a_reader_that_is_gone() {
+    let data = filled();
+    put(data.path(), (0..3_000).map(leftover)).await;
+    let unread = |words: &[&str]| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = Command::new(BINARY);
+        command.args(words).env_remove("TABLE_NAME");
+        command.stdout(writer).output().unwrap()
+    };
+    let place = data.path().to_str().unwrap();
+    let offline: [&[&str]; 6] = [
+        &["check", "stories"],
+        &["describe", "stories"],
+        &["docs", "stories"],
+        &["cost", "stories"],
+        &["diff", "stories", "stories"],
+        &["export", "cloudformation", "stories"],
+    ];
+    for words in offline {
+        let output = unread(words);
+        let said = (output.status.code(), output.stderr.as_slice());
+        assert_eq!(said, (Some(141), &b""[..]), "{words:?}");
+    }
+    for server in [false, true] {
+        let _server = server.then(|| Server::start(data.path(), &["stories"]));
+        for words in COMMANDS {
+            // Those that refuse have nothing to print there.
+            if partita(data.path(), words).stdout.is_empty() {
+                continue;
+            }
+            let output = unread(&[words, &["--data", place]].concat());
+            let said = (output.status.code(), output.stderr.as_slice());
+            assert_eq!(said, (Some(141), &b""[..]), "{words:?}, {server}");
+        }
+    }
+}

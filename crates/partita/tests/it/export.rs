@@ -1,5 +1,7 @@
 //! `partita export` and `import` by the real binary: items in DynamoDB's form, tables as a template.
 
+mod beside;
+
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
