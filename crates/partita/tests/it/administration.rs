@@ -391,7 +391,7 @@ fn a_text_that_was_live_before_is_told_alike() {
 #[tokio::test]
 async fn nobody_hears_of_a_reader_that_is_gone() {
     let data = filled();
-    put(data.path(), (0..3_000).map(leftover)).await;
+    put(data.path(), (0..50).map(leftover)).await;
     let unread = |words: &[&str]| {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
