@@ -299,17 +299,20 @@ fn ways<'d>(design: &'d Design, verb: Verb) -> Ways<'d> {
 
 /// A row is shown to whoever may read it; where rows are followed, to whoever may read the target,
 /// and the row as well unless it is a view's, which says no more than its source.
-fn of_pattern<'d>(design: &'d Design, pattern: &Pattern) -> Ways<'d> {
+fn of_pattern<'d>(design: &'d Design, pattern: &'d Pattern) -> Ways<'d> {
     let read = |record: RecordId| design[record].rules.get(Access::Read);
     let mut ways = Vec::new();
     for row in &pattern.returns {
         let record = &design[*row];
+        // Those who may not find a row by the pattern do not get it, whatever they may read.
+        let found = pattern.rule(*row);
         let Some(reference) = pattern.followed(record) else {
-            ways.push(vec![read(*row)]);
+            ways.push(found.into_iter().chain([read(*row)]).collect());
             continue;
         };
         for target in reference.records() {
             let mut way = vec![read(target)];
+            way.extend(found);
             if record.is_entity() {
                 way.insert(0, read(*row));
             }

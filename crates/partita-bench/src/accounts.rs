@@ -31,6 +31,9 @@ const TRIES: usize = 1_000;
 /// People who sign in at the same time: more than are hashed at once, fewer than are turned away.
 const SIGNING_IN: usize = 8;
 
+/// How often somebody signs in who has just signed up; wrong passwords are limited.
+const SIGN_INS_MAX: usize = 8;
+
 /// What is compared.
 #[derive(Clone, Copy, Debug)]
 enum Request {
@@ -247,10 +250,17 @@ impl Client {
         Ok(people)
     }
 
-    /// Signs somebody in and writes a note.
+    /// Signs somebody in, who signed up behind the answer, and writes a note.
     async fn settled(&mut self, login: String) -> Result<Person> {
         let body = json!({ "login": login, "password": PASSWORD });
-        let (status, answer) = self.auth("sign-in", &body).await?;
+        let (mut status, mut answer) = self.auth("sign-in", &body).await?;
+        for _ in 0..SIGN_INS_MAX {
+            if status == 200 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            (status, answer) = self.auth("sign-in", &body).await?;
+        }
         let text = |value: &Json| value.as_str().map(str::to_owned);
         let person = text(&answer["user"]["userId"]).zip(text(&answer["token"]));
         let (id, session) = person.with_context(|| format!("a sign-in: {status} {answer}"))?;
@@ -321,6 +331,32 @@ impl Comparison {
         right.max(1.0 - right)
     }
 
+    /// How far the two distributions are apart at most: the statistic of Kolmogorov and Smirnov, 0
+    /// where they are the same and 1 where they do not meet.
+    fn distance(&self) -> f64 {
+        let sorted = |times: &[f64]| {
+            let mut times = times.to_vec();
+            times.sort_by(f64::total_cmp);
+            times
+        };
+        let (one, two) = (sorted(&self.with_account), sorted(&self.without));
+        let share = |times: &[f64], until: f64| {
+            let below = times.partition_point(|time| *time <= until) as f64;
+            below / times.len().max(1) as f64
+        };
+        let apart = one
+            .iter()
+            .chain(&two)
+            .map(|time| (share(&one, *time) - share(&two, *time)).abs());
+        apart.fold(0.0, f64::max)
+    }
+
+    /// What the distance exceeds in one of a hundred measurements of the same distribution.
+    fn distance_by_chance(&self) -> f64 {
+        let (one, two) = (self.with_account.len() as f64, self.without.len() as f64);
+        1.628 * ((one + two) / (one * two).max(1.0)).sqrt()
+    }
+
     fn to_json(&self) -> Json {
         json!({
             "request": self.request.name(),
@@ -328,18 +364,51 @@ impl Comparison {
             "without_p50_ms": median_of(self.without.iter().copied()),
             "tries": self.with_account.len(),
             "guessed_right": self.guessed(),
+            "distance": self.distance(),
+            "distance_by_chance": self.distance_by_chance(),
         })
     }
 
     fn to_text(&self) -> String {
         let shown = |times: &[f64]| median_of(times.iter().copied()).unwrap_or(f64::NAN);
         format!(
-            "{:<14} p50 {:.2} ms with an account, {:.2} without; by time {:.3} of guesses are right ({} tries each)\n",
+            "{:<14} p50 {:.2} ms with an account, {:.2} without; by time {:.3} of guesses are right; distributions {:.3} apart, by chance up to {:.3} ({} tries each)\n",
             self.request.name(),
             shown(&self.with_account),
             shown(&self.without),
             self.guessed(),
+            self.distance(),
+            self.distance_by_chance(),
             self.with_account.len(),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compared(with_account: &[f64], without: &[f64]) -> Comparison {
+        Comparison {
+            request: Request::SignUp,
+            with_account: with_account.to_vec(),
+            without: without.to_vec(),
+        }
+    }
+
+    #[test]
+    fn distributions_are_told_apart() {
+        let even: Vec<f64> = (0..1_000).map(f64::from).collect();
+        let late: Vec<f64> = even.iter().map(|time| time + 200.0).collect();
+        // The same median, and another spread: guesses by the slower one do not tell.
+        let wide: Vec<f64> = even.iter().map(|time| time * 2.0 - 499.5).collect();
+        let same = compared(&even, &even);
+        assert!((same.guessed() - 0.5).abs() < 0.001);
+        assert_eq!(same.distance(), 0.0);
+        let shifted = compared(&late, &even);
+        assert!(shifted.guessed() > 0.6 && shifted.distance() > 0.19);
+        let spread = compared(&wide, &even);
+        assert!(spread.guessed() < 0.51 && spread.distance() > shifted.distance_by_chance());
+        assert!(shifted.distance_by_chance() < 0.075);
     }
 }

@@ -431,6 +431,7 @@ fn pattern(design: &Design, pattern: &Pattern) -> Json {
         "descending": pattern.descending,
         "limit": pattern.limit,
         "fresh": pattern.fresh,
+        "allow": pattern.allow.as_ref().and_then(|allow| Some(allow.rules.first()?.text())),
         "reads": { "rows": reads.rows, "items": reads.items },
     })
 }

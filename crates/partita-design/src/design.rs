@@ -53,7 +53,7 @@ pub use ids::{
 pub use path::{PathTemplate, Segment};
 pub use pattern::{
     Follow, KeyBound, LIMIT_DEFAULT, LIMIT_MAX, ONE_ROWS_MAX, PageReads, Parameter, ParameterKind,
-    Pattern, QueryRead, Read, SortOrder, SortRange, WHOLE_MAX,
+    Pattern, PatternRule, QueryRead, Read, SortOrder, SortRange, WHOLE_MAX,
 };
 pub use record::{IdentityPart, Record, Repeat, SoftDelete, Unique, View};
 pub use reference::{Argument, Finder, OnDelete, Ref, RefTarget, RefTo};
@@ -162,6 +162,23 @@ impl Design {
     /// The entities.
     pub fn entities(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().filter(|record| record.is_entity())
+    }
+
+    /// The refs by which items of entities refer to those of a record.
+    pub fn referrers(&self, target: RecordId) -> Vec<ReferrerId> {
+        let mut found = Vec::new();
+        for entity in self.entities() {
+            for (at, reference) in entity.refs.iter().enumerate() {
+                let targets = reference.targets.iter().enumerate();
+                let meant = targets.filter(|(_, one)| one.to == RefTo::Record(target));
+                found.extend(meant.map(|(position, _)| ReferrerId {
+                    record: entity.id,
+                    reference: RefId::new(at),
+                    target: position,
+                }));
+            }
+        }
+        found
     }
 
     /// The views, each with what makes it one.

@@ -6,6 +6,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `account` | accounts: found by their login or id, created, changed |
+//! | `account::sign_up` | people sign up: checked, recorded, and carried out behind the answer |
 //! | `account::session` | sessions: opened, found by their credential, prolonged, ended |
 //! | `account::link` | links that are mailed, good for one use |
 //! | `account::errand` | writes past the rules, in one transaction, with everything derived |
@@ -28,6 +29,7 @@ pub(crate) mod provider;
 pub(crate) mod provision;
 mod secret;
 pub(crate) mod session;
+pub(crate) mod sign_up;
 #[cfg(test)]
 mod tests;
 mod unconfirmed;
@@ -42,7 +44,7 @@ use partita_design::time;
 use partita_design::types::AttributeType;
 use uuid::Uuid;
 
-use crate::error::{Fault, FaultRule, PlanError};
+use crate::error::{Fault, PlanError};
 use crate::evaluate::Known;
 use crate::operation::Caller;
 use crate::outbox::Mail;
@@ -56,6 +58,7 @@ pub use provider::{LinkedProvider, Unlinked};
 pub use provision::Claims;
 pub use secret::{BCRYPT, salt_of};
 pub use session::{EndedSessions, NewSession, Session};
+pub use sign_up::{SignUp, SignedUp};
 
 /// A text in which a login is looked for and stored. Only letters of ASCII are folded: beyond them,
 /// addresses of different people fold to the same text, as the sign of Kelvin does to a `k`.
@@ -97,15 +100,6 @@ impl std::fmt::Debug for Account {
             .field("id", &self.id)
             .finish_non_exhaustive()
     }
-}
-
-/// What came of a sign-up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SignedUp {
-    /// There is a new account of this id.
-    Created(String),
-    /// Another account has the login.
-    Taken,
 }
 
 /// The parts of a design that accounts are kept in.
@@ -227,103 +221,6 @@ impl Partita {
         crate::request::input::refuse(faults)
     }
 
-    /// Creates an account and whatever comes with it. `given` is what its owner gives beside login
-    /// and password: what the rules let an owner write, and nothing of what `[accounts]` maps or
-    /// `[caller]` reads.
-    pub async fn sign_up(
-        &self,
-        login: &str,
-        password: &str,
-        given: Map,
-        public_url: &str,
-    ) -> Result<SignedUp, PlanError> {
-        let kept = self.account_parts()?;
-        self.check_login(login)?;
-        let login = folded(login);
-        let login_name = &self.user_attribute(kept.sign_in.login)?.name;
-        let create = || self.create_account(kept, &login, password, given.clone(), public_url);
-        let mut created = create().await;
-        if let Err(PlanError::Taken { faults } | PlanError::Invalid { faults }) = &created {
-            let mut wanted = given.clone();
-            nested::set(&mut wanted, login_name, Value::from(login.as_str()));
-            if self.make_room(&wanted, faults).await? {
-                created = create().await;
-            }
-        }
-        match created {
-            Ok(id) => Ok(SignedUp::Created(id)),
-            // Whether the login is taken, too, is nobody's business.
-            Err(PlanError::Taken { faults }) => match others(faults, login_name) {
-                others if others.is_empty() => Ok(SignedUp::Taken),
-                faults => Err(PlanError::Taken { faults }),
-            },
-            Err(PlanError::Invalid { faults }) => match others(faults, login_name) {
-                others if others.is_empty() => Ok(SignedUp::Taken),
-                faults => Err(PlanError::Invalid { faults }),
-            },
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Creates an account with a new id, and the link that confirms it where the design has such.
-    async fn create_account(
-        &self,
-        kept: Kept<'_>,
-        login: &str,
-        password: &str,
-        given: Map,
-        public_url: &str,
-    ) -> Result<String, PlanError> {
-        let id = self.new_identity(kept.users);
-        let mut values = vec![
-            (self.user_attribute(kept.sign_in.login)?, Value::from(login)),
-            (
-                self.user_attribute(kept.sign_in.password)?,
-                Value::from(password),
-            ),
-        ];
-        values.extend(self.new_values()?);
-        self.check_given(kept, &given, &values)?;
-        values.extend(identity_value(kept.users, &id));
-        let mut errands = vec![Errand::Create {
-            entity: kept.users,
-            given,
-            values,
-        }];
-        if kept.sign_in.verification.is_some() {
-            let account = Account {
-                id: id.clone(),
-                login: login.to_owned(),
-                password: Some(password.to_owned()),
-                is_verified: false,
-                is_active: true,
-                signed_in_millis: None,
-            };
-            errands.push(self.unconfirmed_errand(&id));
-            errands.extend(self.link_errands(LinkKind::Verify, &account, login, public_url)?);
-        }
-        let caller = Caller::user(id.as_str());
-        self.run_errands(&caller, errands).await?;
-        Ok(id)
-    }
-
-    /// Tells the owner of a login that somebody signed up with it.
-    pub async fn tell_taken(&self, account: &Account) -> Result<(), PlanError> {
-        let kept = self.account_parts()?;
-        let mail = self.mail(
-            &kept.sign_in.mails.taken,
-            &account.login,
-            &account.login,
-            "",
-        );
-        let errand = Errand::Mail {
-            entity: kept.users,
-            identity: identity_of(kept.users, &account.id),
-            mail,
-        };
-        self.run_errands(&Caller::anonymous(), vec![errand]).await
-    }
-
     /// Replaces the password. All sessions end but one, which is bound to the new password, and all
     /// links are void.
     pub async fn change_password(
@@ -396,44 +293,6 @@ impl Partita {
         Ok(values)
     }
 
-    /// Refuses what an owner does not give: what `[accounts]` maps or sets, what `[caller]` reads, and
-    /// the identity.
-    fn check_given(
-        &self,
-        kept: Kept<'_>,
-        given: &Map,
-        values: &[(&Attribute, Value)],
-    ) -> Result<(), PlanError> {
-        let design = &self.blueprint.design;
-        let sources = design.callers.attributes(kept.users);
-        let sources = sources.map(|attribute| attribute.name.as_str());
-        let mapped = kept
-            .accounts
-            .mapped()
-            .map(|id| design[(kept.accounts.entity, id)].name.as_str());
-        let set = values.iter().map(|(attribute, _)| attribute.name.as_str());
-        let identity = kept
-            .users
-            .identity
-            .iter()
-            .map(|part| part.attribute.as_str());
-        let refused: Vec<&str> = sources.chain(mapped).chain(set).chain(identity).collect();
-        let faults = given.keys().filter_map(|name| {
-            let attribute = kept.users.attribute(name)?;
-            let is_refused = refused.contains(&attribute.name.as_str());
-            let message = "belongs to the account and cannot be given";
-            is_refused.then(|| {
-                Fault::of(
-                    &kept.users.name,
-                    name.as_str(),
-                    FaultRule::NotGiven,
-                    message,
-                )
-            })
-        });
-        crate::request::input::refuse(faults.collect())
-    }
-
     fn account_of(&self, item: &Map) -> Option<Account> {
         let (accounts, users) = self.people().ok()?;
         if users.is_deleted(item) {
@@ -490,7 +349,7 @@ impl Partita {
     }
 
     /// What is stored at an address, if it has not expired.
-    pub(super) async fn found(
+    pub(crate) async fn found(
         &self,
         address: &Address,
     ) -> Result<Option<partita_core::Item>, PlanError> {
@@ -549,12 +408,6 @@ pub(super) fn identity_of(record: &Record, id: &str) -> Map {
         nested::set(&mut identity, &attribute.name, value);
     }
     identity
-}
-
-/// The faults of a sign-up but that the login is taken.
-fn others(faults: Vec<Fault>, login: &str) -> Vec<Fault> {
-    let is_taken = |fault: &Fault| fault.attribute == login && fault.rule == FaultRule::Unique;
-    faults.into_iter().filter(|one| !is_taken(one)).collect()
 }
 
 /// Whether a value can be given when the item is made.

@@ -98,7 +98,7 @@ mod verification;
 
 pub use account::{
     Account, AttemptLimit, BCRYPT, Claims, EndedSessions, LinkKind, LinkUse, LinkedProvider,
-    NewSession, Session, SignedUp, Standing, Unlinked, folded, salt_of,
+    NewSession, Session, SignUp, SignedUp, Standing, Unlinked, folded, salt_of,
 };
 pub use browse::{Browse, Browsed, BrowsedRow};
 pub use commit::run::Patience;

@@ -32,7 +32,7 @@ use crate::blueprint::Blueprint;
 use crate::commit::run::Runner;
 use crate::error::PlanError;
 use crate::migration::{Designs, Migration, Stage, row};
-use crate::moving::{self, Moving};
+use crate::moving::{self, Moving, Way};
 use crate::partita::{Partita, Surroundings, runner};
 use crate::sidecar;
 pub use record::Recorded;
@@ -252,7 +252,8 @@ pub(crate) async fn settle(
     start: &mut Start,
 ) -> Result<Settled, PlanError> {
     let sidecar = sidecar::name(&given)?;
-    if let Some(moving) = moving::read(&sidecar, runner).await? {
+    let moving = moving::read(&sidecar, runner).await?;
+    if let Some(moving) = moving.filter(|mark| mark.way != Way::Beside) {
         let error = DesignError::Moving {
             table: given.tables[0].name.clone(),
             design: given.name,

@@ -2,13 +2,17 @@
 //!
 //! It stands in the sidecar of both: where a copy arrives, until it is whole, and where it came from,
 //! once the copy has taken its place. A design is not opened on tables with such a mark.
+//!
+//! A copy that takes nobody's place has a mark as well, and so has a store that is used again after
+//! another took its place. Both can be opened. What waits in their outbox may be delivered by the
+//! other store, so that their mails, events and schedules wait until the operator lets them go on.
 
 use std::fmt;
 use std::sync::Arc;
 
-use partita_core::expression::KeyCondition;
+use partita_core::expression::{Condition, KeyCondition, Path};
 use partita_core::{Item, Value};
-use partita_store::request::Query;
+use partita_store::request::{DeleteItem, Query};
 use partita_store::table::TableName;
 use partita_store::{Store, StoreError};
 
@@ -16,11 +20,13 @@ use crate::commit::run::Runner;
 use crate::error::PlanError;
 use crate::live;
 use crate::migration::row;
-use crate::partita::{Surroundings, runner};
+use crate::partita::{Partita, Surroundings, runner};
 use crate::sidecar;
 
 /// The partition of the mark, and its sort key.
 pub(crate) const MOVING: &str = "MOVING";
+/// The attribute that says which of the marks it is.
+const WAY: &str = "way";
 /// The attribute with the other place.
 const PLACE: &str = "place";
 /// The attribute with the time at which it began.
@@ -46,6 +52,8 @@ pub enum Way {
     Import,
     /// It has gone, and what is here is no longer kept up.
     Out,
+    /// It is whole, and so is the other store: both are used.
+    Beside,
 }
 
 impl Way {
@@ -54,6 +62,7 @@ impl Way {
             Way::In => "in",
             Way::Import => "import",
             Way::Out => "out",
+            Way::Beside => "beside",
         }
     }
 }
@@ -77,6 +86,11 @@ impl fmt::Display for Moving {
                 "its data was moved to {place} at {since}: serve it there, or take it back with \
                  `partita copy --reopen`"
             ),
+            Way::Beside => write!(
+                f,
+                "it is used beside {place} since {since}, so mails, events and schedules wait until \
+                 `partita outbox DESIGN resume`"
+            ),
         }
     }
 }
@@ -90,7 +104,7 @@ impl Moving {
     /// The mark as it is stored.
     pub fn item(&self) -> Item {
         let mut item = Moving::key();
-        item.insert("way", self.way.word().into());
+        item.insert(WAY, self.way.word().into());
         item.insert(PLACE, self.place.as_str().into());
         item.insert(SINCE, self.since.as_str().into());
         item
@@ -98,8 +112,8 @@ impl Moving {
 
     fn from_item(item: &Item) -> Option<Moving> {
         let text = |name: &str| item.get(name).and_then(Value::as_str);
-        let way = text("way")?;
-        let ways = [Way::In, Way::Import, Way::Out];
+        let way = text(WAY)?;
+        let ways = [Way::In, Way::Import, Way::Out, Way::Beside];
         Some(Moving {
             way: ways.into_iter().find(|one| one.word() == way)?,
             place: text(PLACE)?.to_owned(),
@@ -113,6 +127,33 @@ impl Moving {
         store: Arc<dyn Store>,
     ) -> Result<Option<Moving>, PlanError> {
         read(sidecar, &runner(store, &Surroundings::default())).await
+    }
+}
+
+impl Partita {
+    /// Why mails, events and schedules wait, if they do: another store has the same.
+    pub async fn waits_beside(&self) -> Result<Option<Moving>, PlanError> {
+        let address = sidecar::address(&self.blueprint.sidecar, MOVING, MOVING);
+        let mark = self.found(&address).await?;
+        let mark = mark.as_ref().and_then(Moving::from_item);
+        Ok(mark.filter(|mark| mark.way == Way::Beside))
+    }
+
+    /// Lets mails, events and schedules go on that wait because another store has the same. Says
+    /// whether they did wait.
+    pub async fn resume_outbox(&self) -> Result<bool, PlanError> {
+        if self.waits_beside().await?.is_none() {
+            return Ok(false);
+        }
+        self.remove_row(DeleteItem {
+            table: self.blueprint.sidecar.clone(),
+            key: Moving::key(),
+            condition: Some(Condition::equals(Path::attribute(WAY), Way::Beside.word())),
+            return_item_on_failure: false,
+        })
+        .await?;
+        self.outbox.wake();
+        Ok(true)
     }
 }
 

@@ -37,7 +37,7 @@ use crate::place::{Address, Place};
 use crate::planner::Moment;
 use crate::request::input::key_part;
 use crate::request::rules::{Asked, Verdict};
-use crate::ruling::Decision;
+use crate::ruling::{Decision, Ruling};
 use budget::Budget;
 pub use budget::ReadBound;
 pub(crate) use budget::{READ_BYTES_MAX, rows_max, too_large};
@@ -108,9 +108,20 @@ impl Partita {
     ) -> Result<Decision, PlanError> {
         let mut asked = self.ask(caller, name, parameters, limit)?;
         let read = Asked::Access(Access::Read);
-        let rulings = asked.early(|scope| scope.ruling(read)).await?;
-        let mut verdicts = rulings.iter().map(|ruling| ruling.verdict);
-        let is_allowed = rulings.is_empty() || verdicts.any(|one| one != Verdict::Denied);
+        let pattern = asked.pattern;
+        let rulings = asked.early(|scope| {
+            let found = scope.ruling_of_pattern(pattern);
+            (scope.ruling(read), found)
+        });
+        let rulings = rulings.await?;
+        let is_open = |ruling: &Ruling| ruling.verdict != Verdict::Denied;
+        let mut open = rulings
+            .iter()
+            .map(|(read, found)| is_open(read) && found.as_ref().is_none_or(is_open));
+        let is_allowed = rulings.is_empty() || open.any(|is_open| is_open);
+        let rulings = rulings.into_iter();
+        let rulings = rulings.flat_map(|(read, found)| std::iter::once(read).chain(found));
+        let rulings = rulings.collect();
         let rows = match &asked.pattern.read {
             Read::Get(templates) => asked.stored(templates).await?,
             Read::Query(_) | Read::Scan { .. } => {

@@ -111,6 +111,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) windows: Vec<Window<'a>>,
     /// Whether the write counts towards a limit, which is exact.
     pub(crate) is_limited: bool,
+    /// Whether the write removes an account that nobody confirmed, for a sign-up that wants its place.
+    pub(crate) gives_way: bool,
     pub(crate) files: FileChanges,
     /// What becomes of the guards of unique values.
     pub(crate) unique: Vec<UniqueChange<'a>>,
@@ -136,6 +138,7 @@ impl<'a> Planner<'a> {
             deferred: Deferred::default(),
             windows: Vec::new(),
             is_limited: false,
+            gives_way: false,
             files: FileChanges::default(),
             unique: Vec::new(),
             kept: KeptNumbers::default(),

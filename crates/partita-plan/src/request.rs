@@ -228,6 +228,9 @@ impl<'a> Planner<'a> {
         };
         let written = self.apply(request)?;
         self.react()?;
+        if let Request::Errands(errands) = request {
+            self.demand_unreferred(errands)?;
+        }
         // A mark is exact, so what is counted with it must be.
         let is_marked = !self.marks.is_empty();
         let shown = written.filter(|_| !is_tally && self.context.reads.is_complete());

@@ -6,7 +6,7 @@
 mod write;
 
 use partita_core::Map;
-use partita_design::design::{Record, Rule};
+use partita_design::design::{Pattern, Record, Rule};
 use serde::{Deserialize, Serialize};
 
 use crate::error::PlanError;
@@ -104,6 +104,21 @@ impl ItemScope<'_, '_> {
     pub(crate) fn ruling(&self, asked: Asked<'_>) -> Ruling {
         let word = asked.word();
         self.ruling_by(asked.rule(&self.record.rules), word, word.to_owned())
+    }
+
+    /// What the rule of a pattern says of finding this by it, where it has one.
+    pub(crate) fn ruling_of_pattern(&self, pattern: &Pattern) -> Option<Ruling> {
+        let (rule, line) = (pattern.rule(self.record.id)?, pattern.allow.as_ref()?.line);
+        Some(Ruling {
+            record: self.record.name.clone(),
+            asked: "find".to_owned(),
+            verdict: self.decide(rule),
+            rule: Some(WrittenRule {
+                line,
+                words: "allow".to_owned(),
+                text: rule.text().to_owned(),
+            }),
+        })
     }
 
     fn ruling_by(&self, rule: &Rule, words: &str, asked: String) -> Ruling {

@@ -106,7 +106,8 @@ impl TransactAction {
         empty_key(attributes, schema).is_some()
     }
 
-    fn condition(&self) -> Option<&Condition> {
+    /// What must hold of the item.
+    pub fn condition(&self) -> Option<&Condition> {
         match self {
             TransactAction::Put(put) => put.condition.as_ref(),
             TransactAction::Update(update) => update.condition.as_ref(),

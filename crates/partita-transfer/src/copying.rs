@@ -66,6 +66,8 @@ pub struct Marks {
     pub arriving: Item,
     /// The source was left.
     pub gone: Item,
+    /// The target is whole, and the source is used as well.
+    pub beside: Item,
 }
 
 /// A copy.
@@ -173,8 +175,14 @@ impl Copying {
             (Source::Other(_), true) => Some(0),
             (_, false) => None,
         };
-        self.remove_mark(&*self.target, TransferError::Target)
-            .await?;
+        // One mark takes the place of the other, so that there is no moment without.
+        let target = &*self.target;
+        if self.switches {
+            self.remove_mark(target, TransferError::Target).await?;
+        } else {
+            self.put_mark(target, &self.marks.beside, TransferError::Target)
+                .await?;
+        }
         Ok(Copied {
             items,
             written: pages.written,

@@ -137,6 +137,8 @@ fn is_for_all(design: &Design, pattern: &Pattern) -> bool {
     let mut records = pattern.returns.iter().map(|record| &design[*record]);
     records.all(|record| {
         let rules = &design.ruling(record).rules;
-        !rules.get(Access::Read).needs_caller(design)
+        let found = pattern.rule(record.id).into_iter();
+        let mut all = found.chain([rules.get(Access::Read)]);
+        !all.any(|rule| rule.needs_caller(design))
     })
 }

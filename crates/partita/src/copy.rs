@@ -14,7 +14,7 @@ use partita_api::admin::Failure;
 use partita_design::{Design, sidecar, time};
 use partita_engine::EngineStore;
 use partita_plan::moving::{self, Moving, Way};
-use partita_store::request::{DeleteItem, ReturnValues};
+use partita_store::request::{PutItem, ReturnValues};
 use partita_store::surroundings::SystemClock;
 use partita_store::table::TableName;
 use partita_store::{Clock as _, Store};
@@ -224,6 +224,9 @@ impl Copied {
         );
         let Some(millis) = self.switch_millis else {
             text += "both can be used, and are no longer kept equal\n";
+            text += &format!(
+                "mails, events and schedules of the copy wait until `partita outbox {name} resume` there\n"
+            );
             return text;
         };
         text +=
@@ -288,7 +291,10 @@ async fn take_back(of: &Tables, from: &Place) -> Result<ExitCode> {
 
 fn told(of: &Tables, from: &Place) -> Result<ExitCode> {
     let (design, place) = (&of.design, from.name());
-    print(&format!("{place} takes writes of {design} again\n"))?;
+    print(&format!(
+        "{place} takes writes of {design} again\n\
+         its mails, events and schedules wait until `partita outbox {design} resume` there: the other store has them too\n"
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -302,13 +308,16 @@ pub(crate) async fn reopen_served(of: &Tables, engine: Arc<EngineStore>) -> Resu
 /// Lets callers write to the source of a switch again.
 async fn reopen(of: &Tables, source: Arc<dyn Store>) -> Result<(), Failure> {
     demand_gone(of, source.clone()).await?;
-    let delete = DeleteItem {
-        table: of.sidecar.clone(),
-        key: Moving::key(),
-        condition: None,
-        return_item_on_failure: false,
+    let gone = Moving::read(&of.sidecar, source.clone()).await?;
+    let place = gone.map_or_else(String::new, |mark| mark.place);
+    // The other store has the same mails, and may have delivered them.
+    let beside = Moving {
+        way: Way::Beside,
+        place,
+        since: time::format_millis(SystemClock.now_millis()),
     };
-    source.delete_item(delete, ReturnValues::None).await?;
+    let put = PutItem::new(of.sidecar.clone(), beside.item());
+    source.put_item(put, ReturnValues::None).await?;
     Ok(())
 }
 
@@ -317,6 +326,10 @@ async fn demand_gone(of: &Tables, source: Arc<dyn Store>) -> Result<(), Failure>
     let design = &of.design;
     match Moving::read(&of.sidecar, source).await? {
         Some(mark) if mark.way == Way::Out => Ok(()),
+        Some(mark) if mark.way == Way::Beside => {
+            let detail = format!("`{design}` was not moved from there: {mark}");
+            Err(Failure::new(detail))
+        }
         Some(mark) => Err(Failure::new(format!("`{design}` cannot be opened: {mark}"))),
         None => Err(Failure::new(format!("`{design}` was not moved from there"))),
     }
@@ -348,6 +361,7 @@ pub(crate) async fn carry_out(
             key: Moving::key(),
             arriving: mark(Way::In, &copy.from).item(),
             gone: gone.item(),
+            beside: mark(Way::Beside, &copy.from).item(),
         },
         switches: copy.switches,
         reason: format!("`{}` takes no writes here: {gone}", copy.of.design),
@@ -388,10 +402,10 @@ async fn demand_free(
         .as_ref()
         .is_some_and(|mark| mark.way == Way::In && mark.place == from);
     match Moving::read(sidecar, source).await? {
-        Some(mark) if mark.way != Way::Out => {
+        Some(mark) if matches!(mark.way, Way::In | Way::Import) => {
             return Err(Failure::new(format!("{from} cannot be copied: {mark}")));
         }
-        Some(mark) if !is_resumed => {
+        Some(mark) if mark.way == Way::Out && !is_resumed => {
             return Err(Failure::new(format!("{from} cannot be copied: {mark}")));
         }
         _ => {}

@@ -14,6 +14,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use indicatif::{ProgressBar, ProgressStyle};
 use partita_api::admin::answer::GivenDesign;
+use partita_design::sidecar;
 
 use crate::cli::{CheckFormat, ImportFlags};
 use crate::operator::{self, Reached};
@@ -47,18 +48,26 @@ pub(crate) async fn run(flags: &ImportFlags) -> Result<ExitCode> {
     bar.finish_and_clear();
     let text = match flags.format {
         CheckFormat::Json => json_text(&serde_json::to_value(&imported)?),
-        CheckFormat::Text => text(&imported, &flags.design),
+        CheckFormat::Text => text(&imported, &flags.design, &sidecar::name(&design)),
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn text(imported: &[ImportedTable], design: &str) -> String {
+fn text(imported: &[ImportedTable], design: &str, sidecar: &str) -> String {
     let lines = imported
         .iter()
         .map(|one| format!("{}: {} items\n", one.table, one.items));
     let lines: String = lines.collect();
-    format!("{lines}`partita verify {design}` says whether they follow the design\n")
+    let mut text =
+        format!("{lines}`partita verify {design}` says whether they follow the design\n");
+    if imported.iter().any(|one| one.table == sidecar) {
+        text += &format!(
+            "mails, events and schedules wait until `partita outbox {design} resume`: \
+             the store of the export has them too\n"
+        );
+    }
+    text
 }
 
 /// Has the import carried out by the server that has the store open, or carries it out here.

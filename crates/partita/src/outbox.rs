@@ -42,6 +42,14 @@ pub(crate) async fn run(flags: &OutboxCommandFlags) -> Result<ExitCode> {
             };
             (request, Some("it is tried again\n"))
         }
+        OutboxWish::Resume if id.is_some() => bail!("everything goes on: leave the id out"),
+        OutboxWish::Resume => {
+            let request = Outbox {
+                resume: true,
+                ..Outbox::default()
+            };
+            (request, Some("mails, events and schedules go on\n"))
+        }
         OutboxWish::Drop => {
             let request = Outbox {
                 drop: id,

@@ -20,6 +20,9 @@ pub struct Outbox {
     /// The message that is to be removed without being delivered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drop: Option<String>,
+    /// Whether what waits beside another store, of which this is a copy, is to go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resume: bool,
 }
 
 /// One message. The text of a mail is sealed, and shown to nobody.
@@ -80,6 +83,14 @@ impl Command for Outbox {
     async fn run(self, desk: Desk, _: Events<Self>) -> Result<Vec<ListedMessage>, Failure> {
         let partita = desk.partita().await?;
         let missing = |id: &str| Failure::new(format!("there is no message `{id}` in the outbox"));
+        if self.resume {
+            if self.retry.is_some() || self.drop.is_some() {
+                return Err(Failure::new("everything goes on: name no message"));
+            }
+            let did_wait = partita.resume_outbox().await?;
+            let nothing = || Failure::new("nothing waits: this is no copy beside another store");
+            return did_wait.then(Vec::new).ok_or_else(nothing);
+        }
         match (&self.retry, &self.drop) {
             (Some(_), Some(_)) => {
                 return Err(Failure::new("a message is either retried or dropped"));
@@ -134,7 +145,7 @@ impl Command for Outbox {
         });
         let request = json!({
             "type": "object",
-            "properties": { "retry": text, "drop": text },
+            "properties": { "retry": text, "drop": text, "resume": { "type": "boolean" } },
             "additionalProperties": false,
         });
         [

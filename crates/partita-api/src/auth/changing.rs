@@ -1,7 +1,7 @@
 //! Passwords and addresses are changed, and mailed links used.
 
 use axum::response::Response;
-use partita_plan::{LinkKind, LinkUse, PlanError, folded};
+use partita_plan::{Account, LinkKind, LinkUse, Partita, PlanError, folded};
 use tracing::{info, warn};
 
 use super::{AuthCall, accepted, done, limits};
@@ -46,23 +46,18 @@ impl AuthCall<'_> {
         self.count_asked().await?;
         self.compare(&account.login, Some(&account), &password)
             .await?;
-        if self
-            .partita
-            .count_attempt(limits::MAILS, &login)
-            .await
-            .is_err()
-        {
-            return Ok(accepted());
+        match self.partita.count_attempt(limits::MAILS, &login).await {
+            Err(PlanError::LimitReached { .. }) => return Ok(accepted()),
+            counted => counted?,
         }
-        let url = self.auth.public_url.as_str();
-        match self.partita.account_with(&login).await? {
-            Some(other) if other.id != account.id => self.partita.tell_taken(&other).await?,
-            _ => {
-                self.partita
-                    .send_link(LinkKind::Change, &account, &login, url)
-                    .await?
+        let (partita, changed) = (self.partita.clone(), account.clone());
+        let url = self.auth.public_url.as_str().to_owned();
+        // Behind the answer, which takes as long whether somebody has the new address or not.
+        tokio::spawn(async move {
+            if let Err(error) = ask_for_login(&partita, &changed, &login, &url).await {
+                warn!(%error, "a link for another address could not be recorded");
             }
-        }
+        });
         info!(
             design = self.design().name,
             user = account.id,
@@ -182,6 +177,22 @@ impl AuthCall<'_> {
     async fn link(&self, kind: LinkKind, token: &str) -> Result<LinkUse, Problem> {
         let link = self.partita.link(kind, token).await?;
         link.ok_or_else(invalid)
+    }
+}
+
+/// Mails a link to the address that an account is to have, or tells whoever has the address.
+async fn ask_for_login(
+    partita: &Partita,
+    account: &Account,
+    login: &str,
+    url: &str,
+) -> Result<(), PlanError> {
+    match partita.account_with(login).await? {
+        Some(other) if other.id != account.id => partita.tell_taken(&other).await,
+        _ => {
+            let sent = partita.send_link(LinkKind::Change, account, login, url);
+            sent.await
+        }
     }
 }
 

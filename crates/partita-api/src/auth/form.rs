@@ -101,13 +101,9 @@ impl Form {
         }
     }
 
-    /// What is left, if nothing was wrong so far.
-    pub(super) fn rest(mut self) -> Result<Map, Problem> {
-        let faults = std::mem::take(&mut self.faults);
-        if faults.is_empty() {
-            return Ok(self.values);
-        }
-        Err(PlanError::Invalid { faults }.into())
+    /// What is left, and what was wrong so far.
+    pub(super) fn into_parts(self) -> (Map, Vec<Fault>) {
+        (self.values, self.faults)
     }
 
     /// Refuses what was wrong, and what nobody asked for.
@@ -120,7 +116,11 @@ impl Form {
         for name in names {
             self.refuse(&name, "is not taken here");
         }
-        self.rest().map(drop)
+        let faults = self.faults;
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(PlanError::Invalid { faults }.into())
     }
 
     fn refuse(&mut self, name: &str, message: impl Into<String>) {

@@ -2,11 +2,11 @@
 
 use axum::http::{StatusCode, header};
 use axum::response::Response;
-use partita_design::time;
-use partita_plan::{Account, NewSession, SignedUp, folded};
+use partita_design::{Design, time};
+use partita_plan::{Account, NewSession, PlanError, SignUp, SignedUp, folded};
 use secrecy::SecretString;
 use serde_json::{Value as Json, json};
-use tracing::info;
+use tracing::{info, warn};
 
 use super::form::{self, Form};
 use super::identity::SameSite;
@@ -16,76 +16,81 @@ use crate::encode;
 use crate::problem::{Problem, ProblemKind};
 
 impl AuthCall<'_> {
-    /// Where addresses are confirmed the answer is always the same: a free address gets an account
-    /// and a link, a taken one is told so by mail. Elsewhere it is that of a sign-in, or a refusal.
+    /// Where addresses are confirmed the answer is always the same, and so is what is done before it:
+    /// a free address gets an account and a link behind it, the owner of a taken one is told by mail.
+    /// Elsewhere it is that of a sign-in, or a refusal.
     pub(super) async fn sign_up(&self) -> Result<Response, Problem> {
-        let design = self.design();
-        let sign_in = self.sign_in_part()?;
-        let is_mailed = sign_in.verification.is_some();
-        let Some(login) = design.accounts.as_ref().and_then(|one| one.login(design)) else {
-            return Err(Problem::internal());
-        };
-        let login_name = &login.name;
-        let mut form = self.form()?;
-        let login = folded(&form.text(login_name));
-        let password = form.new_password("password");
-        let cookie = self.cookie_in(&mut form)?;
-        let given = form.rest()?;
-        self.count_asked().await?;
-        let hash = self
-            .auth
-            .hasher
-            .hash(&self.asker(&login), &password)
-            .await?;
-        if is_mailed
-            && self
-                .partita
-                .count_attempt(limits::MAILS, &login)
-                .await
-                .is_err()
-        {
-            return Ok(accepted());
+        let is_mailed = self.sign_in_part()?.verification.is_some();
+        let (new, cookie) = self.new_account().await?;
+        if is_mailed {
+            return self.sign_up_behind(new).await;
         }
-        let url = self.auth.public_url.as_str();
-        let signed_up = self.partita.sign_up(&login, &hash, given, url).await;
-        if is_mailed && signed_up.is_err() {
-            // No mail is on its way.
-            self.partita.forgive_attempt(limits::MAILS, &login).await?;
-        }
-        match signed_up? {
-            SignedUp::Created(id) if is_mailed => {
-                info!(
-                    design = design.name,
-                    user = id,
-                    client = self.client(),
-                    "somebody signed up"
-                );
-                Ok(accepted())
-            }
+        match self.partita.sign_up(&new).await? {
             SignedUp::Created(id) => {
-                info!(
-                    design = design.name,
-                    user = id,
-                    client = self.client(),
-                    "somebody signed up"
-                );
+                signed_up(self.design(), &id, &self.client());
                 let account = self.partita.account(&id).await?;
                 let account = account.ok_or_else(Problem::account_closed)?;
                 let session = self.partita.sign_in(&account, None).await?;
                 self.opened(&account, &session, cookie, StatusCode::CREATED)
                     .await
             }
-            SignedUp::Taken if is_mailed => {
-                if let Some(account) = self.partita.account_with(&login).await? {
-                    self.partita.tell_taken(&account).await?;
-                }
-                Ok(accepted())
-            }
             SignedUp::Taken => {
-                let detail = format!("`{login_name}` is taken");
+                let detail = format!("`{}` is taken", self.login_name()?);
                 Err(Problem::new(ProblemKind::Taken, detail))
             }
         }
+    }
+
+    /// What somebody signs up with, if nothing is wrong with it.
+    async fn new_account(&self) -> Result<(SignUp, Option<SameSite>), Problem> {
+        let mut form = self.form()?;
+        let login = folded(&form.text(self.login_name()?));
+        let password = form.new_password("password");
+        let cookie = self.cookie_in(&mut form)?;
+        let (given, faults) = form.into_parts();
+        self.count_asked().await?;
+        self.partita.check_sign_up(&login, &given, faults).await?;
+        let asker = self.asker(&login);
+        let hash = self.auth.hasher.hash(&asker, &password).await?;
+        let new = SignUp {
+            login,
+            password: hash,
+            given,
+            public_url: self.auth.public_url.as_str().to_owned(),
+        };
+        Ok((new, cookie))
+    }
+
+    /// Records a sign-up, answers, and carries it out.
+    async fn sign_up_behind(&self, new: SignUp) -> Result<Response, Problem> {
+        let login = new.login.clone();
+        let counted = self.partita.count_attempt(limits::MAILS, &login).await;
+        match counted {
+            Err(PlanError::LimitReached { .. }) => return Ok(accepted()),
+            counted => counted?,
+        }
+        let recorded = self.partita.record_sign_up(&new).await?;
+        let (partita, client) = (self.partita.clone(), self.client());
+        tokio::spawn(async move {
+            match partita.carry_out_sign_up(&recorded).await {
+                Ok(Some(SignedUp::Created(id))) => signed_up(partita.design(), &id, &client),
+                Ok(Some(SignedUp::Taken) | None) => {}
+                Err(error) => {
+                    warn!(%error, "a sign-up could not be carried out");
+                    // No mail is on its way.
+                    let _ = partita.forgive_attempt(limits::MAILS, &login).await;
+                }
+            }
+        });
+        Ok(accepted())
+    }
+
+    /// The attribute that people sign in with.
+    fn login_name(&self) -> Result<&str, Problem> {
+        let design = self.design();
+        let accounts = design.accounts.as_ref();
+        let login = accounts.and_then(|accounts| accounts.login(design));
+        Ok(&login.ok_or_else(Problem::internal)?.name)
     }
 
     pub(super) async fn sign_in(&self) -> Result<Response, Problem> {
@@ -298,6 +303,10 @@ fn shown(session: &partita_plan::Session, is_current: bool) -> Json {
         "expiresAt": time::format_millis(session.expires_millis),
         "current": is_current,
     })
+}
+
+fn signed_up(design: &Design, user: &str, client: &str) {
+    info!(design = design.name, user, client, "somebody signed up");
 }
 
 /// Which of the two is wrong is not said.

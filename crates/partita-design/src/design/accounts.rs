@@ -209,6 +209,20 @@ impl Default for AccountMails {
 }
 
 impl Accounts {
+    /// The entities of sessions and links, which belong to an account and go with it.
+    pub fn own(&self) -> Vec<RecordId> {
+        let Some(sign_in) = &self.sign_in else {
+            return Vec::new();
+        };
+        let links = [&sign_in.verification, &sign_in.reset]
+            .into_iter()
+            .flatten();
+        let links = links.map(|link| link.entity);
+        std::iter::once(sign_in.session.entity)
+            .chain(links)
+            .collect()
+    }
+
     /// The users.
     pub fn users<'d>(&self, design: &'d Design) -> &'d Record {
         &design[self.entity]

@@ -1,7 +1,7 @@
 //! Named reads.
 
 use super::{
-    IndexId, KeyTemplates, PathTemplate, PatternId, Record, RecordId, Ref, RefId, TableId,
+    IndexId, KeyTemplates, PathTemplate, PatternId, Record, RecordId, Ref, RefId, Rule, TableId,
 };
 use crate::expression::{Expr, Predicate};
 use crate::template::Template;
@@ -62,9 +62,20 @@ pub struct Pattern {
     pub with_deleted: bool,
     /// Whether expired items are shown.
     pub with_expired: bool,
+    /// Who may find rows by it, beside who may read them.
+    pub allow: Option<PatternRule>,
     /// Whether the rows of its index only say which items to read: each is read as it is now, and
     /// what decides on it is decided on that.
     pub fresh: bool,
+}
+
+/// Who may find rows by a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PatternRule {
+    /// The rule, for each record that the pattern returns, in their order.
+    pub rules: Vec<Rule>,
+    /// The line of the file, from 1.
+    pub line: usize,
 }
 
 /// What a full page takes of which nothing is left out.
@@ -110,6 +121,7 @@ impl Pattern {
             limit: 1,
             with_deleted,
             with_expired: false,
+            allow: None,
             fresh: false,
         }
     }
@@ -127,6 +139,12 @@ impl Pattern {
             rows,
             items: rows * times,
         }
+    }
+
+    /// The rule by which rows of a record are found, beside the one for reading them.
+    pub fn rule(&self, row: RecordId) -> Option<&Rule> {
+        let at = self.returns.iter().position(|one| *one == row)?;
+        self.allow.as_ref()?.rules.get(at)
     }
 
     /// The ref by which a row of this record is replaced; `None` where rows are not replaced.

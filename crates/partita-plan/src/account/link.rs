@@ -225,11 +225,7 @@ impl Partita {
             set,
             expect: self.expectation(&link.account)?,
         };
-        let errands = vec![
-            self.use_of(LinkKind::Verify, link)?,
-            change,
-            self.confirmed_errand(&link.account.id),
-        ];
+        let errands = vec![self.use_of(LinkKind::Verify, link)?, change];
         self.run_errands(&Caller::user(link.account.id.as_str()), errands)
             .await
     }
@@ -245,7 +241,6 @@ impl Partita {
         let mut errands = vec![
             self.use_of(LinkKind::Reset, link)?,
             self.password_errand(&link.account, password, more)?,
-            self.confirmed_errand(&link.account.id),
         ];
         errands.extend(self.ends_of_sessions(&link.account, None).await?);
         self.run_errands(&Caller::user(link.account.id.as_str()), errands)

@@ -208,7 +208,6 @@ impl Partita {
             let void = || Value::from(format!("!{}", secret::new(&*self.runner.entropy)));
             set.push((password, (!password.optional).then(void)));
             ends = self.ends_of_sessions(&account, None).await?;
-            ends.push(self.confirmed_errand(&account.id));
         }
         if let Some(verified) = kept.accounts.verified.filter(|_| !is_confirmed) {
             set.push((self.user_attribute(verified)?, Some(Value::Bool(true))));

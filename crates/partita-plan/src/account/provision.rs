@@ -91,6 +91,11 @@ impl Partita {
             (Standing::Unknown, Some(claims)) => self.provision(claims).await?,
             (standing, _) => standing,
         };
+        if let Standing::There(account) = &standing
+            && self.has_sign_in()
+        {
+            self.take_up(account).await?;
+        }
         Ok(match standing {
             Standing::There(account) => account.is_active,
             Standing::Deleted => false,

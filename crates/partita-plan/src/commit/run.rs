@@ -538,16 +538,18 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
         // What must be there is there: then something else about it has changed.
         let is_there = item.is_some() && !matches!(step.action, TransactAction::Put(_));
         match &step.refusal {
-            Refusal::Final(found) if !is_there => match &**found {
-                PlanError::Invalid { faults: more } | PlanError::Taken { faults: more } => {
-                    faults.extend(more.iter().cloned());
+            Refusal::Final(found) if !is_there && !is_there_already(step, item.as_ref()) => {
+                match &**found {
+                    PlanError::Invalid { faults: more } | PlanError::Taken { faults: more } => {
+                        faults.extend(more.iter().cloned());
+                    }
+                    PlanError::Batch { refusals: more } => refusals.extend(more.iter().cloned()),
+                    // What is still being removed is why another item is in the way: an item that an
+                    // effect of the first creation has made, say.
+                    found if found.is_still_removed() => refusal = Some(found),
+                    found => refusal = refusal.or(Some(found)),
                 }
-                PlanError::Batch { refusals: more } => refusals.extend(more.iter().cloned()),
-                // What is still being removed is why another item is in the way: an item that an
-                // effect of the first creation has made, say.
-                found if found.is_still_removed() => refusal = Some(found),
-                found => refusal = refusal.or(Some(found)),
-            },
+            }
             Refusal::Final(_) | Refusal::Stale => {}
         }
     }
@@ -568,6 +570,15 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
     } else {
         Err(PlanError::of_faults(faults))
     }
+}
+
+/// Whether what a step puts is there just so. Another request has done the same for the same item,
+/// so that this one is planned again, and finds nothing left to do.
+fn is_there_already(step: &Step, found: Option<&Item>) -> bool {
+    let (TransactAction::Put(put), Some(found)) = (&step.action, found) else {
+        return false;
+    };
+    put.return_item_on_failure && put.item == *found
 }
 
 /// Refusals in the order of their operations, and all faults of one together.

@@ -62,6 +62,10 @@ fn depends_on_time(design: &Design, pattern: &Pattern) -> Option<String> {
         let mut rules = rules.chain([record.rules.get(Access::Read)]);
         rules.any(|rule| matches!(rule, Rule::When(rule) if is_timed(rule)))
     });
+    let mut found = pattern.allow.iter().flat_map(|allow| &allow.rules);
+    if found.any(|rule| matches!(rule, Rule::When(rule) if is_timed(rule))) {
+        return Some(format!("the rule of `{}`", pattern.name));
+    }
     timed.map(|record| format!("the rule for reading `{}`", record.name))
 }
 

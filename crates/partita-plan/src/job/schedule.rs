@@ -53,6 +53,9 @@ impl Partita {
     /// A schedule that was not there before begins with its next period.
     pub async fn start_schedules(&self) -> Result<usize, PlanError> {
         let mut started = 0;
+        if !self.design().schedules.is_empty() && self.waits_beside().await?.is_some() {
+            return Ok(started);
+        }
         for schedule in &self.design().schedules {
             started += usize::from(self.start_schedule(schedule).await?);
         }

@@ -138,6 +138,9 @@ impl Partita {
             if let Err(error) = self.run_jobs().await {
                 failed(error);
             }
+            if let Err(error) = self.carry_out_sign_ups().await {
+                failed(error);
+            }
             // Others may leave jobs too, and leases end.
             let _ = tokio::time::timeout(rest, self.has_jobs.notified()).await;
         }

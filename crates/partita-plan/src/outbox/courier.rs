@@ -176,6 +176,9 @@ impl Courier {
         if let Some(until) = self.paused_until(channel) {
             return Ok(Round::waiting(until));
         }
+        if self.partita.waits_beside().await?.is_some() {
+            return Ok(Round::default());
+        }
         let is_left = self.is_beside_others && !self.transport.serves(channel);
         if is_left || !self.claim(channel).await? {
             return Ok(Round::default());

@@ -73,7 +73,8 @@ impl Courier {
         if let Some(until) = self.paused_until(&channel) {
             return Ok(Round::waiting(until));
         }
-        if !self.claim(&channel).await? {
+        let waits = self.partita.waits_beside().await?.is_some();
+        if waits || !self.claim(&channel).await? {
             return Ok(Round::default());
         }
         let mut all = Round::default();

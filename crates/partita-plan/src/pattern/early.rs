@@ -27,11 +27,18 @@ impl PatternRead<'_> {
     /// every row, and remembers what they allow for every row.
     pub(super) async fn demand(&mut self) -> Result<(), PlanError> {
         let asked = Asked::Access(Access::Read);
-        let decided = self.early(|scope| match scope.demand_early(asked) {
-            Err(refusal) => Early::Refused(refusal),
-            Ok(()) => Early::Open {
-                allowed: (scope.verdict(asked) == Verdict::Allowed).then_some(scope.record.id),
-            },
+        let pattern = self.pattern;
+        let decided = self.early(|scope| {
+            let found = pattern.rule(scope.record.id).map(Asked::Finding);
+            let demanded = scope
+                .demand_early(asked)
+                .and_then(|()| found.map_or(Ok(()), |found| scope.demand_early(found)));
+            match demanded {
+                Err(refusal) => Early::Refused(refusal),
+                Ok(()) => Early::Open {
+                    allowed: (scope.verdict(asked) == Verdict::Allowed).then_some(scope.record.id),
+                },
+            }
         });
         let mut refused = None;
         let mut is_open = false;

@@ -111,14 +111,16 @@ impl PatternRead<'_> {
     /// For each row that is there for somebody, what the rules say of it.
     pub(super) async fn rule_on(&self, rows: &[Item]) -> Result<Vec<Row>, PlanError> {
         let ruled = self.each_row(rows, |context, record, item, row| {
-            let mut rulings = Vec::new();
+            let scope = ItemScope::unguarded(context, record, item);
+            let mut rulings: Vec<_> = scope.ruling_of_pattern(self.pattern).into_iter().collect();
+            let finding = rulings.len();
             let mut is_there = true;
             self.decisive(context, record, item, row, &mut |scope, _| {
                 is_there &= self.is_there(scope);
                 rulings.push(scope.ruling(Asked::Access(Access::Read)));
                 true
             })?;
-            let is_there = is_there && !rulings.is_empty();
+            let is_there = is_there && rulings.len() > finding;
             Ok(is_there.then(|| Row::new(record, item, rulings)))
         });
         Ok(ruled.await?.into_iter().flatten().collect())
@@ -164,6 +166,10 @@ impl PatternRead<'_> {
         stored: &Item,
     ) -> Result<Option<operation::Record>, PlanError> {
         let mut seen = None;
+        let row = ItemScope::unguarded(context, record, item);
+        if !row.is_found_by(self.pattern) {
+            return Ok(None);
+        }
         self.decisive(context, record, item, stored, &mut |scope, is_last| {
             let shown = self.shown(scope);
             let is_shown = shown.is_some();

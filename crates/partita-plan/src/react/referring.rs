@@ -14,7 +14,7 @@ use crate::planner::Planner;
 
 impl<'a> Planner<'a> {
     /// The items that refer to one by a ref, all of them read.
-    pub(super) fn referring(
+    pub(crate) fn referring(
         &mut self,
         at: EntryId,
         who: Referrers<'a>,

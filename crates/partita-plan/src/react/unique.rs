@@ -251,6 +251,8 @@ impl<'a> Planner<'a> {
     fn take(&self, record: &Record, guard: &Unique, key: String, held: Map) -> Step {
         let put = PutItem {
             condition: Some(self.is_free(record)),
+            // Whoever has it may be the item itself, by the same request sent twice.
+            return_item_on_failure: true,
             ..self.put_guard(record, key, held)
         };
         Step {

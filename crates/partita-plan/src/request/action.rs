@@ -213,7 +213,8 @@ impl<'a> Planner<'a> {
             return Err(none_found(by, listed.has_more));
         };
         // The caller has not named the item, so that even its identity is not known to them.
-        if !is_allowed_or_refused(&self.unguarded(record, &item), action)? {
+        let scope = self.unguarded(record, &item);
+        if !scope.is_found_by(by.pattern) || !is_allowed_or_refused(&scope, action)? {
             return Err(none_found(by, false));
         }
         let on = on_row(record, &item);
@@ -258,7 +259,10 @@ impl<'a> Planner<'a> {
             let what = format!("every item of `{}` is meant", pattern.name);
             return Err(PlanError::TooMuch { what });
         }
-        let items = self.meant_among(pattern, &asked, &listed.rows)?;
+        let mut items = self.meant_among(pattern, &asked, &listed.rows)?;
+        let is_found =
+            |one: &ListedItem<'a>| self.unguarded(one.record, &one.item).is_found_by(pattern);
+        items.retain(is_found);
         // All of them are read at once, and not one after the other.
         for listed in &items {
             self.look_up(listed.record, listed.address.clone())?;

@@ -38,7 +38,7 @@ impl<'a> Planner<'a> {
             }
             Asked::Access(Access::Delete) => self.delete(at, By::Caller)?,
             Asked::Access(Access::Restore) => self.restore(at, By::Caller)?,
-            Asked::Access(Access::Create | Access::Read) => {}
+            Asked::Access(Access::Create | Access::Read) | Asked::Finding(_) => {}
             Asked::Action(action) => self.act(at, action, given)?,
         }
         Ok(at)
@@ -86,10 +86,11 @@ impl<'a> Planner<'a> {
                 self.refuse()?;
             }
         }
-        self.count_towards(&match asked {
-            Asked::Access(access) => LimitOf::Access(access, record.id),
-            Asked::Action(action) => LimitOf::Action(action.id),
-        })?;
+        match asked {
+            Asked::Access(access) => self.count_towards(&LimitOf::Access(access, record.id))?,
+            Asked::Action(action) => self.count_towards(&LimitOf::Action(action.id))?,
+            Asked::Finding(_) => {}
+        }
         Ok(at)
     }
 

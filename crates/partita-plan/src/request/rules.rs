@@ -5,7 +5,7 @@
 use partita_core::expression::{Found, Scope as _};
 use partita_core::limits::ITEM_BYTES_MAX;
 use partita_core::{Map, Value};
-use partita_design::design::{Access, Action, AttributeRule, Record, Rule, Rules};
+use partita_design::design::{Access, Action, AttributeRule, Pattern, Record, Rule, Rules};
 use partita_design::expression::Predicate;
 use partita_design::nested;
 use serde::{Deserialize, Serialize};
@@ -22,11 +22,17 @@ use crate::planner::Planner;
 pub(crate) enum Asked<'a> {
     Access(Access),
     Action(&'a Action),
+    /// A row that is found by a pattern, which has this rule.
+    Finding(&'a Rule),
 }
 
 impl<'a> Asked<'a> {
-    pub(crate) fn rule(self, rules: &Rules) -> &Rule {
+    pub(crate) fn rule<'r>(self, rules: &'r Rules) -> &'r Rule
+    where
+        'a: 'r,
+    {
         match self {
+            Asked::Finding(rule) => rule,
             Asked::Access(access) => rules.get(access),
             Asked::Action(action) => rules.action(action.id),
         }
@@ -36,6 +42,7 @@ impl<'a> Asked<'a> {
     pub(crate) fn word(self) -> &'a str {
         match self {
             Asked::Access(access) => access.word(),
+            Asked::Finding(_) => "find",
             Asked::Action(action) => &action.name,
         }
     }
@@ -123,6 +130,12 @@ impl ItemScope<'_, '_> {
             all_known &= rule.is_of_caller(design, path) || self.item.contains_key(&path.root);
         });
         all_known
+    }
+
+    /// Whether the caller may find the item by a pattern.
+    pub(crate) fn is_found_by(&self, pattern: &Pattern) -> bool {
+        let rule = pattern.rule(self.record.id);
+        rule.is_none_or(|rule| self.decide(rule) == Verdict::Allowed)
     }
 
     /// Refuses what the rule certainly does not allow.

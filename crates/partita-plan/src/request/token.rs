@@ -117,8 +117,12 @@ impl Partita {
             }
             // One of the records that it finds is enough.
             Verb::Query(pattern) => {
-                let returns = design[pattern].returns.iter();
-                let mut reads = returns.map(|record| may(*record, Access::Read));
+                let pattern = &design[pattern];
+                let mut reads = pattern.returns.iter().map(|record| {
+                    may(*record, Access::Read)?;
+                    let rule = pattern.rule(*record).map(Asked::Finding);
+                    rule.map_or(Ok(()), |rule| demand(*record, rule))
+                });
                 let first = reads.next().unwrap_or(Ok(()));
                 if first.is_err() && reads.any(|read| read.is_ok()) {
                     return Ok(());

@@ -198,6 +198,8 @@ pub(crate) enum OutboxWish {
     Retry,
     /// Remove a message without delivering it
     Drop,
+    /// Let the mails, events and schedules of a copy go on, which wait beside the other store
+    Resume,
 }
 
 #[derive(Debug, Args)]

@@ -207,7 +207,7 @@ impl Arriving {
             Into::Other(store) => {
                 let found = self.demand_free(&store).await?;
                 prepare_tables(&self.design, &*store).await?;
-                self.mark(&*store).await?;
+                self.mark(&*store, Way::Import).await?;
                 return self.write(&*store, &found, on_step).await;
             }
         };
@@ -229,7 +229,7 @@ impl Arriving {
 
     /// Marks tables that nobody reads. Without the mark nothing is written, and they are as before.
     async fn begin(&self, filling: &Filling, found: &Found) -> Result<(), Failure> {
-        let marked = self.mark(filling).await;
+        let marked = self.mark(filling, Way::Import).await;
         if marked.is_err() && !found.is_resumed {
             filling.open();
         }
@@ -245,8 +245,7 @@ impl Arriving {
             sidecar,
         } = &self.of;
         match Moving::read(sidecar, store.clone()).await? {
-            // Releases before this one had one mark for copies and imports.
-            Some(mark) if mark.way != Way::Out && mark.place == self.place => {
+            Some(mark) if mark.way == Way::Import && mark.place == self.place => {
                 return Ok(Found {
                     is_resumed: true,
                     // An attempt without a server may have brought a part of the records.
@@ -255,6 +254,7 @@ impl Arriving {
             }
             // What an import has left can be written over by another one.
             Some(mark) if mark.way == Way::Import && self.overwrites => {}
+            Some(mark) if mark.way == Way::Beside => {}
             Some(mark) => {
                 let detail = format!("`{design}` is not filled: {mark}");
                 return Err(Failure::new(detail));
@@ -279,9 +279,9 @@ impl Arriving {
     }
 
     /// Marks the tables, so that no server starts on a part of the items.
-    async fn mark(&self, store: &dyn Store) -> Result<(), Failure> {
+    async fn mark(&self, store: &dyn Store, way: Way) -> Result<(), Failure> {
         let mark = Moving {
-            way: Way::Import,
+            way,
             place: self.place.clone(),
             since: time::format_millis(SystemClock.now_millis()),
         };
@@ -313,8 +313,17 @@ impl Arriving {
             let table = table.to_string();
             imported.push(ImportedTable { table, items });
         }
-        self.unmark(store).await?;
+        if self.has_outbox() {
+            self.mark(store, Way::Beside).await?;
+        } else {
+            self.unmark(store).await?;
+        }
         Ok(imported)
+    }
+
+    /// Whether messages may come that the store of the export delivers, too.
+    fn has_outbox(&self) -> bool {
+        self.loads.iter().any(|load| load.table == self.of.sidecar)
     }
 
     async fn unmark(&self, store: &dyn Store) -> Result<(), Failure> {

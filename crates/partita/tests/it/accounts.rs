@@ -3,6 +3,7 @@
 
 pub(crate) mod binary;
 mod browsers;
+mod counting;
 mod followers;
 mod foreign;
 pub(crate) mod life;
@@ -133,15 +134,39 @@ impl Circle {
         answer(sent.await.unwrap()).await
     }
 
+    /// Waits until every sign-up is carried out: that is done behind the answer.
+    async fn settled(&self) {
+        for _ in 0..2_000 {
+            if !self.stored().await.contains("\"SIGNUP\"") {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("a sign-up is not carried out");
+    }
+
     /// The mails since the last time.
     async fn mails(&self) -> Vec<Mail> {
+        self.settled().await;
         self.courier.deliver().await.unwrap();
         std::mem::take(&mut *self.postbox.0.lock().unwrap())
     }
 
+    /// The same, if there are any soon: some are recorded behind the answer.
+    async fn some_mails(&self) -> Vec<Mail> {
+        for _ in 0..2_000 {
+            let mails = self.mails().await;
+            if !mails.is_empty() {
+                return mails;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        panic!("no mail came");
+    }
+
     /// The secret of the only link that was mailed since the last time.
     async fn link(&self, to: &str, kind: &str) -> String {
-        let mails = self.mails().await;
+        let mails = self.some_mails().await;
         let [mail] = mails.as_slice() else {
             panic!("{mails:?}");
         };

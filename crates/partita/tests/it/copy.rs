@@ -349,6 +349,18 @@ async fn between_directories() {
     let (is_done, said) = run("copy stories --from one --to two");
     assert!(is_done && said.contains("both can be used"), "{said}");
     assert!(run("verify stories --data two").0);
+    // What waits in the outbox of a copy waits for the operator.
+    for (line, is_good, reason) in [
+        ("outbox stories resume --data one", false, "nothing waits"),
+        ("outbox stories resume --data two", true, "go on"),
+        ("outbox stories resume --data two", false, "nothing waits"),
+    ] {
+        let (is_done, said) = run(line);
+        assert!(
+            is_done == is_good && said.contains(reason),
+            "{line}: {said}"
+        );
+    }
     for (line, reason) in [
         ("copy stories --from one --to ./one", "both are"),
         ("copy stories --from one --to two", "--replace"),
@@ -375,6 +387,8 @@ async fn between_directories() {
     };
     assert_eq!(write("refused").await, StatusCode::SERVICE_UNAVAILABLE);
     let (is_done, said) = run("copy stories --from one --reopen");
-    assert!(is_done, "{said}");
+    assert!(is_done && said.contains("outbox stories resume"), "{said}");
     assert_eq!(write("taken").await, StatusCode::CREATED);
+    let (is_done, said) = run("outbox stories resume --data one");
+    assert!(is_done, "{said}");
 }

@@ -73,3 +73,4 @@ mod server;
 mod soft_referrers;
 mod stage;
 mod tables;
+mod twice;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use partita_core::{Map, Number, Value};
+use partita_plan::moving::{Moving, Way};
 use partita_plan::outbox::{Content, Courier, Message, Transport, Undelivered};
 use partita_plan::{Caller, Operation, Partita};
 use partita_store::request::{PutItem, ReturnValues};
@@ -168,4 +169,43 @@ pub(crate) async fn mail_each_user_once(store: Arc<dyn Store>) {
 #[tokio::test]
 async fn each_user_is_mailed_once_in_a_period() {
     mail_each_user_once(Arc::new(ModelStore::default())).await;
+}
+
+/// A copy beside the store that it is of mails nobody and begins nothing before the operator lets it:
+/// the other store does.
+#[tokio::test]
+async fn a_copy_waits_beside_the_other_store() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let clock = Arc::new(ManualClock::at(START));
+    let table = "copied";
+    let copy = Arc::new(open("mediahub", table, &store, &clock).await);
+    fill(&copy, &*store, table).await;
+    let letters = Arc::new(Letterbox::default());
+    let courier = Courier::new(copy.clone(), letters.clone());
+    assert_eq!(copy.start_schedules().await.unwrap(), 0);
+    clock.advance(8 * HOUR);
+    assert_eq!(copy.start_schedules().await.unwrap(), 1);
+    copy.run_jobs().await.unwrap();
+    // The copy is made here: two mails are recorded, and the next period has begun.
+    clock.advance(24 * HOUR);
+    let mark = Moving {
+        way: Way::Beside,
+        place: "/srv/one".to_owned(),
+        since: "2036-01-31T08:00:00.000Z".to_owned(),
+    };
+    let sidecar = format!("{table}-partita");
+    let put = PutItem::new(sidecar.parse().unwrap(), mark.item());
+    store.put_item(put, ReturnValues::None).await.unwrap();
+    assert_eq!(copy.start_schedules().await.unwrap(), 0);
+    assert_eq!(courier.deliver().await.unwrap().delivered, 0);
+    assert_eq!(letters.0.lock().unwrap().len(), 0);
+    // It is opened as any other store.
+    let again = open("mediahub", table, &store, &clock).await;
+    assert_eq!(again.waits_beside().await.unwrap(), Some(mark));
+
+    assert!(copy.resume_outbox().await.unwrap());
+    assert!(!copy.resume_outbox().await.unwrap());
+    while courier.deliver().await.unwrap().delivered > 0 {}
+    assert_eq!(letters.0.lock().unwrap().len(), 2);
+    assert!(copy.start_schedules().await.unwrap() > 0);
 }

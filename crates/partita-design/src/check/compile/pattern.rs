@@ -14,7 +14,7 @@ mod found;
 pub(crate) mod one;
 mod paging;
 
-use crate::check::compile::{parameter, url};
+use crate::check::compile::{parameter, rules, url};
 use crate::check::declare::reference::{DeclaredRef, DeclaredTarget};
 use crate::check::declare::sections::about;
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
@@ -67,6 +67,11 @@ pub(crate) fn check(name: &Name, mut section: Section<'_>, symbols: &Symbols) ->
         (Field::Given(_) | Field::Broken, _) => None,
         (Field::Absent, _) => Some(Vec::new()),
     };
+    let allow = section.text("allow");
+    let allow = match &found {
+        Some(found) => allow.and_then(|text| rules::of_pattern(text, &found.records, symbols)),
+        None => allow.and_then(|_| None),
+    };
     let follow = section.text("follow");
     let follow = match &found {
         Some(found) => follow.and_then(|text| follow_ref(text, &found.records)),
@@ -103,6 +108,7 @@ pub(crate) fn check(name: &Name, mut section: Section<'_>, symbols: &Symbols) ->
         limit: paging.limit,
         with_deleted,
         with_expired,
+        allow: allow.optional()?,
         fresh,
     };
     if one {

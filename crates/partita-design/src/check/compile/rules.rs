@@ -8,7 +8,9 @@ use crate::check::resolve::names::Names;
 use crate::codes::Code;
 use crate::design::reference::CALLER;
 use crate::design::rules::EVERY;
-use crate::design::{Access, Action, ActionId, AttributeRule, RecordId, Rule, RuleLine, Rules};
+use crate::design::{
+    Access, Action, ActionId, AttributeRule, PatternRule, RecordId, Rule, RuleLine, Rules,
+};
 use crate::document::{Name, Node, Section, Text};
 use crate::expression::Predicate;
 
@@ -190,7 +192,23 @@ fn subject(name: &Name, record: &DeclaredRecord, symbols: &Symbols) -> Option<Su
 }
 
 fn rule(name: &Name, node: &Node, record: &DeclaredRecord, symbols: &Symbols) -> Option<Rule> {
-    let text = node.text(&name.text)?;
+    rule_in(node.text(&name.text)?, record, symbols)
+}
+
+/// Who may find rows by a pattern; `None` after a report.
+pub(crate) fn of_pattern(
+    text: &Text,
+    records: &[&DeclaredRecord],
+    symbols: &Symbols,
+) -> Option<PatternRule> {
+    let rules = records.iter().map(|record| rule_in(text, record, symbols));
+    Some(PatternRule {
+        rules: rules.collect::<Option<_>>()?,
+        line: symbols.lines.of(text.span()),
+    })
+}
+
+fn rule_in(text: &Text, record: &DeclaredRecord, symbols: &Symbols) -> Option<Rule> {
     if let Some(rule) = Rule::find(text.as_str()) {
         return Some(rule);
     }

@@ -45,7 +45,7 @@ pub(crate) fn check(symbols: &Symbols, design: &Design) {
 /// What a row's reading depends on and an index may show too long.
 fn withdrawn<'d>(
     design: &'d Design,
-    pattern: &Pattern,
+    pattern: &'d Pattern,
     record: &'d Record,
 ) -> Option<(&'d Record, Path)> {
     // What the row is replaced by decides instead of a view's record.
@@ -57,6 +57,7 @@ fn withdrawn<'d>(
     let of_attributes = rules.by_attribute.iter().filter(|one| !one.writes);
     let of_attributes = of_attributes.map(|one| &one.rule);
     let rules = std::iter::once(rules.get(Access::Read)).chain(of_attributes);
+    let rules = rules.chain(pattern.rule(record.id));
     let conditions = rules.filter_map(|rule| match rule {
         Rule::When(rule) => Some(rule),
         Rule::Public | Rule::SignedIn | Rule::Never => None,

@@ -185,6 +185,7 @@ async fn the_first_administrator_opens_the_link_that_is_printed() {
     let second = server.administrator().unwrap();
     let body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann"});
     server.post("auth/sign-up", None, body).await;
+    server.mailed("verify-email").await;
     let claim =
         |token: &str| json!({"token": token, "login": "ann@example.org", "password": PASSWORD});
     // A later start prints another link.

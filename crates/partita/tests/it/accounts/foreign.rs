@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
-use partita_plan::{Caller, Claims, Operation, Partita, Patience, SignedUp, Surroundings};
+use partita_plan::{Caller, Claims, Operation, Partita, Patience, SignUp, SignedUp, Surroundings};
 use partita_store::ModelStore;
 use partita_store::surroundings::{ManualClock, SeededEntropy};
 
@@ -56,13 +56,22 @@ async fn open(is_identity_given: bool) -> Partita {
         .unwrap()
 }
 
+fn new(given: Map) -> SignUp {
+    SignUp {
+        login: "ann@example.org".to_owned(),
+        password: "$hash".to_owned(),
+        given,
+        public_url: String::new(),
+    }
+}
+
 /// An issuer may let people choose their subjects. Then they do not choose whose account they have.
 #[tokio::test]
 async fn a_subject_of_an_issuer_is_no_id_of_ours() {
     for is_identity_given in [false, true] {
         let partita = open(is_identity_given).await;
         let given = Map::from([("handle", Value::from("ann"))]);
-        let signed_up = partita.sign_up("ann@example.org", "$hash", given, "").await;
+        let signed_up = partita.sign_up(&new(given)).await;
         let SignedUp::Created(ann) = signed_up.unwrap() else {
             panic!("nobody else is there");
         };

@@ -3,10 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use partita_core::{Map, Value};
+use partita_plan::SignUp;
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::{Circle, PASSWORD, kind, wait_for_link};
+use super::counting::Counting;
+use super::{Circle, MINUTE, PASSWORD, kind, wait_for_link};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_who_sign_up_with_an_address_gets_it() {
@@ -27,6 +30,7 @@ async fn one_of_many_who_sign_up_with_an_address_gets_it() {
     let told = answers.remove(&StatusCode::ACCEPTED).unwrap();
     answers.remove(&StatusCode::TOO_MANY_REQUESTS);
     assert!(told > 0 && answers.is_empty(), "{answers:?}");
+    circle.settled().await;
     let stored = circle.stored().await;
     assert_eq!(stored.matches("UNIQUE#EMAIL#ann").count(), 1, "{stored}");
     let mails = circle.mails().await;
@@ -107,6 +111,98 @@ async fn an_answer_does_not_tell_who_has_an_account() {
             .post("auth/request-reset", None, asked("nobody@example.org"))
             .await
     );
+}
+
+/// Everything that is wrong is named at once, whoever has the address.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_up_names_all_faults() {
+    let circle = Circle::in_memory().await;
+    circle.member("ann").await;
+    for email in ["ann@example.org", "new@example.org"] {
+        let body = json!({"email": email, "password": "short", "handle": "", "stray": 1, "role": "admin", "cookie": 7});
+        let (status, problem) = circle.post("auth/sign-up", None, body).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{problem}");
+        assert_eq!(
+            attributes(&problem),
+            ["cookie", "handle", "password", "role", "stray"],
+            "{problem}"
+        );
+    }
+    let nothing = circle.post("auth/sign-up", None, json!({})).await.1;
+    assert_eq!(attributes(&nothing), ["email", "handle", "password"]);
+    let misspelt = json!({"email": "ann", "password": "short", "handle": "ann"});
+    let misspelt = circle.post("auth/sign-up", None, misspelt).await.1;
+    assert_eq!(attributes(&misspelt), ["email", "handle", "password"]);
+    assert!(circle.mails().await.is_empty());
+}
+
+/// The attributes of the faults of a problem, sorted.
+fn attributes(problem: &serde_json::Value) -> Vec<&str> {
+    let faults = problem["faults"].as_array().into_iter().flatten();
+    let mut names: Vec<&str> = faults
+        .filter_map(|fault| fault["attribute"].as_str())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// What is done before the answer is the same, whoever has the address: the same requests to the
+/// store, with as many rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_up_asks_the_store_the_same_before_its_answer() {
+    let counting = Arc::new(Counting::default());
+    let circle = Circle::open(counting.clone(), "circle").await;
+    circle.member("ann").await;
+    circle.settled().await;
+    let mut asked = Vec::new();
+    for (email, handle) in [("ann@example.org", "other"), ("bob@example.org", "third")] {
+        let given = Map::from([("handle", Value::from(handle))]);
+        counting.taken();
+        let checked = circle.partita.check_sign_up(email, &given, Vec::new());
+        checked.await.unwrap();
+        let new = SignUp {
+            login: email.to_owned(),
+            password: "$hash".to_owned(),
+            given,
+            public_url: "http://127.0.0.1".to_owned(),
+        };
+        let id = circle.partita.record_sign_up(&new).await.unwrap();
+        asked.push(counting.taken());
+        circle
+            .partita
+            .carry_out_sign_up(&id)
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    assert!(!asked[0].is_empty());
+    assert_eq!(asked[0], asked[1]);
+}
+
+/// A server that dies behind the answer leaves the sign-up to the next one, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sign_up_that_was_answered_is_carried_out() {
+    let circle = Circle::in_memory().await;
+    for (email, handle) in [("ann@example.org", "ann"), ("ann@example.org", "anna")] {
+        let new = SignUp {
+            login: email.to_owned(),
+            password: "$hash".to_owned(),
+            given: Map::from([("handle", Value::from(handle))]),
+            public_url: "http://127.0.0.1".to_owned(),
+        };
+        circle.partita.record_sign_up(&new).await.unwrap();
+        // It is left to the server that answered, for a while.
+        assert_eq!(circle.partita.carry_out_sign_ups().await.unwrap(), 0);
+        circle.clock.advance(MINUTE);
+        let (one, two) = tokio::join!(
+            circle.partita.carry_out_sign_ups(),
+            circle.partita.carry_out_sign_ups()
+        );
+        assert_eq!(one.unwrap() + two.unwrap(), 1);
+        let mails = circle.mails().await;
+        assert_eq!(mails.len(), 1, "{mails:?}");
+        assert_eq!(mails[0].text.contains("token="), handle == "ann");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

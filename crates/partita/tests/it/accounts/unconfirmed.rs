@@ -1,5 +1,6 @@
 //! Accounts that nobody confirms keep nothing from others for long.
 
+use partita_core::{Map, Value};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value as Json, json};
 
@@ -94,4 +95,94 @@ async fn nobody_takes_an_account_that_somebody_has() {
     assert_eq!(listed.await.unwrap().status(), StatusCode::OK);
     let (status, _) = circle.sign_in("cyd@example.org", PASSWORD).await;
     assert_eq!(status, StatusCode::OK);
+}
+
+/// Once somebody could have acted as it, an account is theirs, confirmed or not.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_that_somebody_touched_stays() {
+    let circle = Circle::in_memory().await;
+    let root = circle.member("root").await;
+    circle.partita.grant(&root, "admin").await.unwrap();
+    for name in ["set", "named", "acted", "left"] {
+        sign_up(&circle, &format!("{name}@example.org"), name).await;
+    }
+    circle.mails().await;
+    let id = async |name: &str| {
+        let login = format!("{name}@example.org");
+        let account = circle.partita.account_with(&login).await.unwrap();
+        account.unwrap().id
+    };
+    // An administrator confirms one and takes it back, and changes the name of another.
+    let admin = circle.signed_in(&root).await;
+    let changes = [
+        ("set", json!({"isVerified": true})),
+        ("set", json!({"isVerified": false})),
+        ("named", json!({"name": "Ned"})),
+    ];
+    for (name, change) in changes {
+        let path = format!("User/{}", id(name).await);
+        let sent = circle.request(Method::PATCH, &path, Some(&admin));
+        let answer = sent.json(&change).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::OK);
+    }
+    // Somebody acts as the third with a token of the operator's.
+    let acted = id("acted").await;
+    let token = circle.tokens.make("circle", &acted, None, &[], 3_600);
+    assert_eq!(circle.get("auth/me", &token).await.0, StatusCode::OK);
+    let left = id("left").await;
+    circle.clock.advance(6 * DAY);
+    for (name, stays) in [
+        ("set", true),
+        ("named", true),
+        ("acted", true),
+        ("left", false),
+    ] {
+        let (status, _) = sign_up(&circle, &format!("{name}@example.com"), name).await;
+        let expected = match stays {
+            true => StatusCode::CONFLICT,
+            false => StatusCode::ACCEPTED,
+        };
+        assert_eq!(status, expected, "{name}");
+    }
+    circle.settled().await;
+    assert!(circle.partita.account(&left).await.unwrap().is_none());
+    assert!(circle.partita.account(&acted).await.unwrap().is_some());
+}
+
+/// What others refer to is never removed, whatever their refs say `on delete`.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_that_others_refer_to_stays() {
+    let circle = Circle::in_memory().await;
+    sign_up(&circle, "ann@example.org", "ann").await;
+    circle.mails().await;
+    let ann = circle
+        .partita
+        .account_with("ann@example.org")
+        .await
+        .unwrap();
+    let ann = ann.unwrap().id;
+    let note = Map::from([
+        ("userId", Value::from(ann.as_str())),
+        ("text", Value::from("Buy milk")),
+    ]);
+    circle
+        .partita
+        .create_past_rules("Note", note)
+        .await
+        .unwrap();
+    circle.clock.advance(6 * DAY);
+    let before = circle.stored().await;
+    let (status, _) = sign_up(&circle, "bob@example.org", "ann").await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    let (status, _) = sign_up(&circle, "ann@example.org", "anna").await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    let mails = circle.mails().await;
+    assert!(
+        mails.len() == 1 && !mails[0].text.contains("token="),
+        "{mails:?}"
+    );
+    for mark in ["Buy milk", ann.as_str(), "UNIQUE#HANDLE#ann\""] {
+        let count = |stored: &str| stored.matches(mark).count();
+        assert_eq!(count(&before), count(&circle.stored().await), "{mark}");
+    }
 }

@@ -200,6 +200,7 @@ async fn an_administrator_signs_in() {
     let (login, password) = ("ann@example.org", PASSWORD);
     let body = json!({"email": login, "password": password, "handle": "ann"});
     server.post("auth/sign-up", None, body).await;
+    server.mailed("verify-email").await;
     let link = server.administrator().unwrap();
     let claim = json!({"token": link, "login": login, "password": password});
     let (status, said) = server.post("auth/administrator", None, claim).await;

@@ -39,7 +39,7 @@ pub(super) fn check(symbols: &Symbols, design: &Design) {
         symbols
             .report(Code::RevealedSecret, span, message)
             .help(format!(
-                "let only those read the rows who may read `{name}`, or ask for them by something else"
+                "write `allow` with the rule that hides `{name}`, or ask for the rows by something else"
             ))
             .acceptable(vec![vec![format!("pattern.{}", pattern.name)]]);
     }
@@ -111,6 +111,8 @@ fn guessed<'d>(
         .iter()
         .map(|item| Alternatives::of(item.record.rules.get(Access::Read), item))
         .collect();
+    let found_by = pattern.rule(record);
+    let found_by = found_by.map(|rule| Alternatives::of(rule, &row));
     let mut asked = keys(symbols, pattern, record);
     asked.extend(pattern.sort.iter().map(|order| order.attribute.clone()));
     if let Some(filter) = &pattern.filter {
@@ -120,7 +122,9 @@ fn guessed<'d>(
         let hides = |rule: &&AttributeRule| {
             let allowed = Alternatives::of(&rule.rule, &row);
             let is_meant = rule.attributes.iter().any(|one| is_inside(&name, one));
-            !rule.writes && is_meant && !readers.iter().all(|reader| reader.imply(&allowed))
+            let is_found = found_by.as_ref().is_some_and(|one| one.imply(&allowed));
+            let is_read = readers.iter().all(|reader| reader.imply(&allowed));
+            !rule.writes && is_meant && !is_found && !is_read
         };
         let rule = row.record.rules.by_attribute.iter().find(hides)?;
         Some((name, rule))
