@@ -209,11 +209,10 @@ impl Circle {
 
     /// Everything that is stored, in both tables.
     async fn stored(&self) -> String {
+        let own = self.partita.design().tables[0].name.clone();
+        let sidecar = format!("{own}-partita");
         let mut text = String::new();
-        for table in ["circle", "circle-partita"] {
-            let table = self.partita.design().tables[0]
-                .name
-                .replace("circle", table);
+        for table in [own, sidecar] {
             let scan = Scan::new(table.parse().unwrap());
             let page = self.store.scan(scan).await.unwrap().answer;
             for item in page.items {
