@@ -39,7 +39,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use partita_core::Item;
-use partita_store::capacity::Rate;
+use partita_core::size::item_bytes;
+use partita_store::capacity::{self, Rate};
 use partita_store::request::{GetItem, TransactAction};
 use partita_store::table::{TableName, TableSchema};
 use partita_store::{Clock as _, ModelStore, Store};
@@ -49,7 +50,7 @@ use follower::{Change, at_once};
 use locks::{Locks, Place};
 use streams::Told;
 use tables::Tables;
-use throughput::{Meters, Throttle};
+use throughput::{Meters, Partition, Throttle};
 
 pub use behaviour::Behaviour;
 pub use connection::{Connection, Network};
@@ -220,17 +221,12 @@ impl Amazon {
         let now = self.now();
         let after = self.items(&places);
         let is_calm = self.is_calm();
+        self.charge(&places, &before, &after, rate);
         let mut guard = self.state();
         let state = &mut *guard;
         for ((place, old), new) in places.into_iter().zip(before).zip(after) {
             if old == new {
                 continue;
-            }
-            if let Some(schema) = state.tables.schema(&place.0)
-                && !is_calm
-            {
-                let images = (old.as_ref(), new.as_ref());
-                state.meters.take_write(&place, &schema, images, rate, now);
             }
             let (table, key) = place;
             let change = Change { key, item: new };
@@ -238,6 +234,48 @@ impl Amazon {
             state
                 .tables
                 .send(&table, change, lags, now, &mut state.random);
+        }
+    }
+
+    /// Takes the units of writes. One that changes nothing takes them too: a condition that is
+    /// only checked, and one that does not hold.
+    fn charge(
+        &self,
+        places: &[Place],
+        before: &[Option<Item>],
+        after: &[Option<Item>],
+        rate: Rate,
+    ) {
+        if self.is_calm() {
+            return;
+        }
+        let now = self.now();
+        let mut guard = self.state();
+        let state = &mut *guard;
+        for ((place, old), new) in places.iter().zip(before).zip(after) {
+            if let Some(schema) = state.tables.schema(&place.0) {
+                let images = (old.as_ref(), new.as_ref());
+                state.meters.take_write(place, &schema, images, rate, now);
+            }
+        }
+    }
+
+    /// Takes the units of a write that was refused because a condition does not hold.
+    fn charge_refused(&self, places: &[Place], before: &[Option<Item>], rate: Rate) {
+        self.charge(places, before, before, rate);
+    }
+
+    /// Takes the units of a transaction that is repeated under its token: its items are read.
+    fn charge_repeated(&self, places: &[Place], items: &[Option<Item>]) {
+        for ((table, key), item) in places.iter().zip(items) {
+            let partition = Partition {
+                table: table.clone(),
+                index: None,
+                values: vec![key.partition.clone()],
+            };
+            let bytes = item.as_ref().map_or(0, item_bytes);
+            let units = capacity::read_units(bytes, Rate::Transaction);
+            self.take_read(Some(partition), units);
         }
     }
 }

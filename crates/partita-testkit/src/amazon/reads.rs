@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use partita_core::Item;
 use partita_core::key::KeyValue;
-use partita_store::capacity::{HalfUnits, Metered};
+use partita_store::capacity::{self, HalfUnits, Metered, Rate};
 use partita_store::error::CancellationReason;
 use partita_store::read::{Reading, check_is_built};
 use partita_store::request::{
-    BatchGetItem, BatchGot, GetItem, Page, Query, Scan, TransactGetItems,
+    BatchGetItem, BatchGot, GetItem, ItemAddress, Page, Query, Scan, TransactGetItems,
 };
 use partita_store::table::TableName;
 use partita_store::{FoundItem, Store, StoreError, StoreResult};
@@ -49,60 +49,84 @@ impl Amazon {
         self.check_created(request.addresses.iter().map(|one| &one.table))?;
         let mut answer = self.primary.batch_get_item(request.clone()).await?;
         let last = request.addresses.len().saturating_sub(1);
+        let mut refused = None;
         for (at, (got, address)) in answer.answer.iter_mut().zip(&request.addresses).enumerate() {
-            // One at least is processed, or the whole request would be refused.
-            let is_left = self.happens(self.behaviour.unprocessed) && at < last;
             let partition = self.own_partition(&address.table, &address.key);
-            if is_left || self.check_room(partition.as_ref()).is_err() && at < last {
+            let room = self.check_room(partition.as_ref());
+            if room.is_err() || self.happens(self.behaviour.unprocessed) && at < last {
                 *got = BatchGot::Unprocessed;
                 self.state().counts.unprocessed += 1;
+                refused = room.err().or(refused);
                 continue;
             }
-            let is_eventual = request.eventual.contains(&address.table);
-            if !is_eventual || matches!(got, BatchGot::Unprocessed) {
+            if matches!(got, BatchGot::Unprocessed) {
                 continue;
             }
+            let consistent = !request.eventual.contains(&address.table);
             let get = GetItem {
-                consistent: false,
+                consistent,
                 projection: request.projections.get(&address.table).cloned(),
                 ..GetItem::new(address.table.clone(), address.key.clone())
             };
-            let found = self.source(&address.table, None, false).get_item(get).await;
-            *got = found?.answer.map_or(BatchGot::Missing, BatchGot::Found);
+            let store = self.source(&address.table, None, consistent);
+            let found = store.get_item(get).await?;
+            self.took(partition, &found);
+            if !consistent {
+                *got = found.answer.map_or(BatchGot::Missing, BatchGot::Found);
+            }
         }
-        Ok(answer)
+        // Only what is done in part is a success.
+        let is_left = |got: &BatchGot| matches!(got, BatchGot::Unprocessed);
+        match refused {
+            Some(error) if answer.answer.iter().all(is_left) => Err(error),
+            _ => Ok(answer),
+        }
     }
 
-    /// A transaction of reads meets those of writes.
+    /// A transaction of reads meets every write that is under way, single ones too.
     pub(super) async fn transact_get(
         &self,
         request: TransactGetItems,
     ) -> StoreResult<Metered<Vec<Option<FoundItem>>>> {
         self.check_created(request.gets.iter().map(|(one, _)| &one.table))?;
-        self.check_reads(&request)?;
-        self.primary.transact_get_items(request).await
+        let reasons: Vec<_> = request
+            .gets
+            .iter()
+            .map(|(address, _)| self.obstacle(address))
+            .collect();
+        if reasons.iter().any(|one| *one != CancellationReason::None) {
+            return Err(StoreError::TransactionCanceled { reasons });
+        }
+        let partitions = request.gets.iter();
+        let partitions = partitions.map(|(one, _)| self.own_partition(&one.table, &one.key));
+        let partitions: Vec<_> = partitions.collect();
+        let got = self.primary.transact_get_items(request).await?;
+        for (partition, found) in partitions.into_iter().zip(&got.answer) {
+            let bytes = found.as_ref().map_or(0, FoundItem::size);
+            self.take_read(partition, capacity::read_units(bytes, Rate::Transaction));
+        }
+        Ok(got)
     }
 
-    fn check_reads(&self, request: &TransactGetItems) -> StoreResult<()> {
-        let places = request.gets.iter().map(|(address, _)| {
-            let schema = self.schema(&address.table)?;
-            let key = schema.key.exact_key(&address.key).ok()?;
-            Some((address.table.clone(), key))
-        });
-        let places: Vec<_> = places.collect();
-        let mut state = self.state();
-        let reasons = places.iter().map(|place| match place {
-            Some(place) if state.locks.is_in_transaction(place) => {
-                CancellationReason::TransactionConflict
-            }
-            _ => CancellationReason::None,
-        });
-        let reasons: Vec<_> = reasons.collect();
-        if !reasons.contains(&CancellationReason::TransactionConflict) {
-            return Ok(());
+    /// What keeps an item from being read in a transaction.
+    fn obstacle(&self, address: &ItemAddress) -> CancellationReason {
+        let schema = self.schema(&address.table);
+        let key = schema.and_then(|schema| schema.key.exact_key(&address.key).ok());
+        let Some(key) = key else {
+            // The store behind says what is wrong with it.
+            return CancellationReason::None;
+        };
+        let now = self.now();
+        let place = (address.table.clone(), key);
+        if self.state().locks.is_written(&place, now) {
+            self.state().counts.conflicts += 1;
+            return CancellationReason::TransactionConflict;
         }
-        state.counts.conflicts += 1;
-        Err(StoreError::TransactionCanceled { reasons })
+        let partition = self.own_partition(&address.table, &address.key);
+        match self.check_room(partition.as_ref()) {
+            Err(StoreError::Exhausted(exhausted)) => CancellationReason::Exhausted(exhausted),
+            _ => CancellationReason::None,
+        }
     }
 
     pub(super) async fn page_of_query(&self, request: Query) -> StoreResult<Metered<Page>> {
@@ -196,6 +220,10 @@ impl Amazon {
     fn took<T>(&self, partition: Option<Partition>, read: &Metered<T>) {
         let units = read.consumed.values().map(|one| one.total_read());
         let units = units.fold(HalfUnits::default(), |sum, one| sum + one);
+        self.take_read(partition, units);
+    }
+
+    pub(super) fn take_read(&self, partition: Option<Partition>, units: HalfUnits) {
         let now = self.now();
         if let Some(partition) = partition
             && !self.is_calm()

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use partita_core::Item;
-use partita_store::capacity::{Metered, Rate};
+use partita_store::capacity::{Consumed, HalfUnits, Metered, Rate};
 use partita_store::error::CancellationReason;
 use partita_store::request::{TransactAction, TransactWriteItems};
 use partita_store::table::{Key, TableName, TableSchema};
 use partita_store::write;
-use partita_store::{StoreError, StoreResult};
+use partita_store::{ErrorKind, StoreError, StoreResult};
 
 use super::Amazon;
 use super::locks::Place;
@@ -44,8 +44,13 @@ impl Amazon {
             state.in_progress.remove(token);
         });
         drop(state);
-        if answer.is_ok() {
-            self.follow(places, before, Rate::Transaction);
+        match &answer {
+            Ok(done) if is_repeated(done) => self.charge_repeated(&places, &before),
+            Ok(_) => self.follow(places, before, Rate::Transaction),
+            Err(error) if error.kind() == ErrorKind::ConditionFailed => {
+                self.charge_refused(&places, &before, Rate::Transaction);
+            }
+            Err(_) => {}
         }
         answer
     }
@@ -101,6 +106,12 @@ impl Amazon {
         }
         Err(StoreError::TransactionCanceled { reasons })
     }
+}
+
+/// Whether a transaction was carried out before, under its token: it only read then.
+fn is_repeated(done: &Metered<()>) -> bool {
+    let has_written = |one: &Consumed| one.total_write() > HalfUnits::default();
+    !done.consumed.is_empty() && !done.consumed.values().any(has_written)
 }
 
 /// What is stored now.

@@ -54,10 +54,18 @@ impl Amazon {
             TransactAction::Update(update) => self.primary.update_item(update, returns).await,
             TransactAction::Delete(delete) => self.primary.delete_item(delete, returns).await,
             TransactAction::Check(_) => Err(StoreError::validation("a check is no write")),
-        }?;
-        self.keep_from_transactions(&places);
-        self.follow(places, before, Rate::Standard);
-        Ok(answer)
+        };
+        match &answer {
+            Ok(_) => {
+                self.keep_from_transactions(&places);
+                self.follow(places, before, Rate::Standard);
+            }
+            Err(error) if error.kind() == ErrorKind::ConditionFailed => {
+                self.charge_refused(&places, &before, Rate::Standard);
+            }
+            Err(_) => {}
+        }
+        answer
     }
 
     /// A batch of writes, each for itself. What meets a transaction or finds no units is left
@@ -71,7 +79,8 @@ impl Amazon {
         let (now, left): (Vec<_>, Vec<_>) = {
             let last = request.writes.len().saturating_sub(1);
             let writes = request.writes.iter().cloned().enumerate();
-            writes.partition(|(at, write)| *at == last || !self.is_left_out(write))
+            let is_drawn = |at| at < last && self.happens(self.behaviour.unprocessed);
+            writes.partition(|(at, write)| !self.is_left_out(write) && !is_drawn(*at))
         };
         let places = now
             .iter()
@@ -81,6 +90,18 @@ impl Amazon {
         // Judged as a whole: a batch that is wrong is refused, whatever is left out of it.
         if !left.is_empty() {
             self.check_batch(&request)?;
+        }
+        // Only what is done in part is a success.
+        if now.is_empty() && !left.is_empty() {
+            let throttle = left.iter().find_map(|(_, write)| self.exhausted_by(write));
+            if let Some(throttle) = throttle {
+                return Err(self.state().throttled(throttle));
+            }
+            let writes = left.into_iter().map(|(_, write)| write).collect();
+            return Ok(Metered {
+                answer: writes,
+                ..Metered::default()
+            });
         }
         let writes = now.into_iter().map(|(_, write)| write).collect();
         let mut answer = self
@@ -96,15 +117,18 @@ impl Amazon {
         Ok(answer)
     }
 
+    /// Whether a write of a batch meets a transaction, or finds no units.
     fn is_left_out(&self, write: &BatchWrite) -> bool {
+        let place = self.place(&action(write));
+        let is_met = |place: &Place| self.check_alone(place).is_err();
+        place.as_ref().is_some_and(is_met) || self.exhausted_by(write).is_some()
+    }
+
+    fn exhausted_by(&self, write: &BatchWrite) -> Option<Throttle> {
         let action = action(write);
-        let Some(place) = self.place(&action) else {
-            return false;
-        };
+        let place = self.place(&action)?;
         let old = self.item(&place);
-        self.check_alone(&place).is_err()
-            || self.exhausted(&place, &action, old.as_ref()).is_some()
-            || self.happens(self.behaviour.unprocessed)
+        self.exhausted(&place, &action, old.as_ref())
     }
 
     /// Refuses a batch in which an item is written twice; everything else is found when its parts
@@ -157,7 +181,9 @@ impl Amazon {
             index: None,
             values: vec![key.partition.clone()],
         };
-        let images = [old, new].into_iter().flatten();
+        // A check writes to no index.
+        let is_write = !matches!(action, TransactAction::Check(_));
+        let images = [old, new].into_iter().flatten().filter(|_| is_write);
         let of_indexes = images.flat_map(|item| index_partitions(table, &schema, item));
         let partitions: Vec<_> = std::iter::once(own).chain(of_indexes).collect();
         let now = self.now();

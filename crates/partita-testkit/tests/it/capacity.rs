@@ -3,14 +3,14 @@
 
 use futures::future::join_all;
 use partita_core::Value;
-use partita_core::expression::KeyCondition;
+use partita_core::expression::{Bindings, Condition, KeyCondition};
 use partita_store::error::{CancellationReason, Exhausted};
 use partita_store::request::{
-    BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, GetItem, ItemAddress, PutItem, Query,
-    ReturnValues, UpdateTimeToLive,
+    BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, ConditionCheck, GetItem, ItemAddress,
+    PutItem, Query, ReturnValues, TransactAction, TransactGetItems, UpdateTimeToLive,
 };
 use partita_store::table::string_key;
-use partita_store::{Store as _, StoreError};
+use partita_store::{ErrorKind, Store as _, StoreError, StoreResult};
 use partita_testkit::Simulation;
 use partita_testkit::amazon::Behaviour;
 use partita_testkit::amazon::behaviour::Throughput;
@@ -77,6 +77,86 @@ fn a_throttled_action_cancels_its_transaction() {
         let reasons: Vec<_> = amazon.throttles().iter().map(|one| one.reason()).collect();
         assert_eq!(reasons[0], "TableWriteKeyRangeThroughputExceeded");
         assert_eq!(reasons[1], "TableReadKeyRangeThroughputExceeded");
+    });
+}
+
+/// Who has so little can be used up by writes that change nothing.
+fn poor() -> Behaviour {
+    Behaviour {
+        throughput: Throughput { read: 4, write: 4 },
+        ..Behaviour::still()
+    }
+}
+
+fn with_condition(condition: &str) -> PutItem {
+    let condition = Condition::parse(condition, &Bindings::Literals).unwrap();
+    PutItem {
+        condition: Some(condition),
+        ..put("a", "ann")
+    }
+}
+
+#[test]
+fn a_condition_that_is_checked_takes_units_whether_it_holds_or_not() {
+    let simulation = Simulation::new(1, 0);
+    simulation.run(async {
+        let amazon = service(&simulation, poor()).await;
+        let put = |condition| amazon.put_item(with_condition(condition), ReturnValues::None);
+        let kind = |refused: StoreResult<_>| refused.map(drop).map_err(|error| error.kind());
+        put("attribute_not_exists(PK)").await.unwrap();
+        for _ in 0..3 {
+            let refused = put("attribute_not_exists(PK)").await;
+            assert_eq!(kind(refused), Err(ErrorKind::ConditionFailed));
+        }
+        let refused = put("attribute_not_exists(PK)").await;
+        assert_eq!(kind(refused), Err(ErrorKind::Retry));
+        simulation.sleep(1_000).await;
+        // A transaction takes twice as much.
+        let check = || {
+            TransactAction::Check(ConditionCheck {
+                table: table(),
+                key: key("a"),
+                condition: Condition::parse("attribute_exists(PK)", &Bindings::Literals).unwrap(),
+                return_item_on_failure: false,
+            })
+        };
+        let send = || amazon.transact_write_items(transaction(vec![check()], None));
+        send().await.unwrap();
+        send().await.unwrap();
+        assert_eq!(send().await.unwrap_err().kind(), ErrorKind::Retry);
+    });
+}
+
+#[test]
+fn batches_and_transactions_of_reads_take_units() {
+    let simulation = Simulation::new(1, 0);
+    simulation.run(async {
+        let amazon = service(&simulation, poor()).await;
+        let address = || ItemAddress {
+            table: table(),
+            key: key("a"),
+        };
+        let batch = || amazon.batch_get_item(BatchGetItem::new(vec![address()]));
+        for _ in 0..4 {
+            batch().await.unwrap();
+        }
+        let get = amazon.get_item(GetItem::new(table(), key("a"))).await;
+        assert_eq!(get.unwrap_err().kind(), ErrorKind::Retry);
+        // A batch of which nothing can be done is refused as a whole.
+        assert_eq!(batch().await.unwrap_err().kind(), ErrorKind::Retry);
+        simulation.sleep(1_000).await;
+        let transaction = || {
+            let gets = vec![(address(), None)];
+            amazon.transact_get_items(TransactGetItems { gets })
+        };
+        transaction().await.unwrap();
+        transaction().await.unwrap();
+        let reasons = vec![CancellationReason::Exhausted(Exhausted {
+            reason: "TableReadKeyRangeThroughputExceeded".to_owned(),
+            index: None,
+        })];
+        let refused = transaction().await.map(drop);
+        assert_eq!(refused, Err(StoreError::TransactionCanceled { reasons }));
     });
 }
 

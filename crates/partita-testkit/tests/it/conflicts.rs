@@ -82,6 +82,14 @@ fn a_transaction_meets_a_single_write() {
             .transact_write_items(transaction(vec![adding("a")], None))
             .await;
         assert_eq!(met.unwrap_err().kind(), ErrorKind::Conflict);
+        // A transaction of reads meets it as well.
+        let address = ItemAddress {
+            table: table(),
+            key: key("a"),
+        };
+        let gets = vec![(address, None)];
+        let met = amazon.transact_get_items(TransactGetItems { gets }).await;
+        assert_eq!(met.unwrap_err().kind(), ErrorKind::Conflict);
         // Single writes wait for each other.
         amazon
             .put_item(put("a", "bob"), ReturnValues::None)
