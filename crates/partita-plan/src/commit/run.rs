@@ -177,27 +177,37 @@ impl Runner {
             let TransactAction::Update(update) = &step.action else {
                 continue;
             };
-            match self.update_past_gate(update).await {
+            match self.count_one(update).await {
                 Ok(()) => self.count_written(std::slice::from_ref(step)),
-                Err(PlanError::Store(error)) if error.kind() == ErrorKind::ConditionFailed => {
-                    // Nothing was counted yet, so that all of it can be planned again.
-                    if at == 0 {
-                        return Ok(Committed::NotYet {
-                            cause: PlanError::Conflict,
-                            failed: vec![at],
-                            hot: None,
-                        });
-                    }
+                // Nothing was counted yet, so that all of it can be planned again.
+                Err(error) if at == 0 && error.kind() == ErrorKind::ConditionFailed => {
+                    return Ok(Committed::NotYet {
+                        cause: PlanError::Conflict,
+                        failed: vec![at],
+                        hot: None,
+                    });
                 }
-                Err(PlanError::Store(error)) if at == 0 => {
+                Err(error) if at == 0 => {
                     let hot = self.met(std::slice::from_ref(step), &error);
-                    return Err(PlanError::Store(error).at(hot));
+                    return Err(PlanError::from(error).at(hot));
                 }
-                Err(error) if at == 0 => return Err(error),
                 Err(_) => {}
             }
         }
         Ok(Committed::Done)
+    }
+
+    /// Counts at one item. An addition that met a transaction was not carried out, so it is sent
+    /// again: the sums over it would lose it otherwise.
+    async fn count_one(&self, update: &UpdateItem) -> Result<(), StoreError> {
+        let is_passing = |kind: ErrorKind| {
+            matches!(
+                kind,
+                ErrorKind::Retry | ErrorKind::OutcomeUnknown | ErrorKind::Conflict
+            )
+        };
+        let add = || self.store.update_item(update.clone(), ReturnValues::None);
+        self.ask_while(is_passing, add).await.map(drop)
     }
 
     /// Evaluates again and again, reading what is missing, until nothing is.
@@ -305,10 +315,6 @@ impl Runner {
     /// Updates one item; where the outcome is unknown, again.
     pub(crate) async fn update(&self, request: &UpdateItem) -> Result<(), PlanError> {
         let _passed = self.gate.pass().await?;
-        self.update_past_gate(request).await
-    }
-
-    async fn update_past_gate(&self, request: &UpdateItem) -> Result<(), PlanError> {
         let is_open =
             |kind: ErrorKind| matches!(kind, ErrorKind::Retry | ErrorKind::OutcomeUnknown);
         let update = || self.store.update_item(request.clone(), ReturnValues::None);

@@ -32,10 +32,30 @@ PK = "POLL#{pollId}"
 SK = "METADATA"
 
 [entity.Poll.attributes]
-pollId = "string"
-votes  = "count of Vote"
+pollId  = "string"
+boardId = "string"
+votes   = "count of Vote"
+looks   = "counter"
+
+[entity.Poll.refs]
+board = "Board, on delete keep"
 
 [entity.Poll.allow]
+"*" = "signed-in"
+
+[action.look]
+entity = "Poll"
+add    = { looks = 1 }
+
+[entity.Board]
+PK = "BOARD#{boardId}"
+SK = "METADATA"
+
+[entity.Board.attributes]
+boardId = "string"
+looks   = "sum of looks of Poll"
+
+[entity.Board.allow]
 "*" = "signed-in"
 
 [entity.Vote]
@@ -92,15 +112,26 @@ async fn open(
     };
     let opened = Partita::open_with(design, Arc::new(store), surroundings);
     let partita = opened.await.unwrap();
-    for poll in 0..polls {
-        let poll = Operation::Create {
-            entity: "Poll".into(),
-            attributes: texts(&[("pollId", &format!("p{poll}"))]),
-        };
-        partita.run(&Caller::user("ann"), poll).await.unwrap();
+    let board = Operation::Create {
+        entity: "Board".into(),
+        attributes: texts(&[("boardId", "b")]),
+    };
+    partita.run(&Caller::user("ann"), board).await.unwrap();
+    for number in 0..polls {
+        partita
+            .run(&Caller::user("ann"), poll(number))
+            .await
+            .unwrap();
     }
     amazon.begin();
     (amazon, partita)
+}
+
+fn poll(number: usize) -> Operation {
+    Operation::Create {
+        entity: "Poll".into(),
+        attributes: texts(&[("pollId", &format!("p{number}")), ("boardId", "b")]),
+    }
 }
 
 fn vote(voter: usize, poll: usize) -> Operation {
@@ -114,16 +145,20 @@ fn vote(voter: usize, poll: usize) -> Operation {
 }
 
 async fn counted(partita: &Partita, poll: usize) -> Value {
+    number(partita, ("Poll", &format!("p{poll}")), "votes").await
+}
+
+async fn number(partita: &Partita, (entity, id): (&str, &str), name: &str) -> Value {
     let get = Operation::Get {
-        entity: "Poll".into(),
-        identity: vec![format!("p{poll}")],
+        entity: entity.into(),
+        identity: vec![id.to_owned()],
         with_deleted: false,
     };
     let answer = partita.run(&Caller::user("ann"), get).await.unwrap();
-    let Answer::Record(poll) = answer else {
+    let Answer::Record(found) = answer else {
         panic!("{answer:?}");
     };
-    poll.attributes["votes"].clone()
+    found.attributes[name].clone()
 }
 
 /// Many vote at once. Answers how many were told that their vote counts, and where the others met.
@@ -181,6 +216,46 @@ fn writers_who_meet_at_one_item_learn_which() {
     assert!(text.lines().any(is_counted), "{text}");
     // What callers gave is in no label.
     assert!(!text.contains("v1") && !text.contains("POLL#p"), "{text}");
+}
+
+/// What is added to a counter meets the transactions of votes, and what is added to the sum those
+/// of new polls. Neither is lost.
+#[test]
+fn what_is_counted_beside_transactions_counts_in_sums_too() {
+    let simulation = Simulation::new(1, NOW);
+    let behaviour = Behaviour {
+        transaction_millis: 5..=20,
+        ..Behaviour::still()
+    };
+    simulation.run(async {
+        let (amazon, partita) = open(&simulation, behaviour, 1).await;
+        let ann = Caller::user("ann");
+        let look = || Operation::Act {
+            action: "look".into(),
+            entity: Some("Poll".to_owned()),
+            identity: vec!["p0".to_owned()],
+            given: texts(&[]),
+            version: None,
+        };
+        let looks = join_all((0..40).map(|_| partita.run(&ann, look())));
+        let votes = join_all((0..20).map(|voter| partita.run(&ann, vote(voter, 0))));
+        let polls = join_all((1..20).map(|number| partita.run(&ann, poll(number))));
+        let (looks, ..) = futures::join!(looks, votes, polls);
+        assert!(amazon.counts().conflicts > 20);
+        let mut done = 0_i64;
+        for look in looks {
+            match look {
+                Ok(_) => done += 1,
+                Err(PlanError::Hot(hot)) => assert_eq!(hot.key, "POLL#{pollId}"),
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+        amazon.calm();
+        assert!(done > 0);
+        let at_poll = number(&partita, ("Poll", "p0"), "looks").await;
+        let at_board = number(&partita, ("Board", "b"), "looks").await;
+        assert_eq!((at_poll, at_board), (Value::from(done), Value::from(done)));
+    });
 }
 
 #[test]
