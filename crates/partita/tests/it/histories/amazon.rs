@@ -1,8 +1,9 @@
 //! Histories on a simulated Amazon, with several servers.
 //!
 //! Two to five servers, each with a worker, a clock of its own and a network that loses things,
-//! serve the same clients. Servers pause for minutes, die, and are replaced. Everything runs on one
-//! thread under one seed and by one clock, so a history replays from its seed alone.
+//! serve the same clients. Servers pause for minutes, die, and come back, some with an old clock.
+//! Everything runs on one thread under one seed and by one clock, so a history replays from its seed
+//! alone.
 //!
 //! The witness is behind the service: it sees each transaction when that is carried out, whichever
 //! server sent it and whoever still waits for the answer.
@@ -98,9 +99,9 @@ impl Fleet {
     }
 
     /// Starts a server; none if it does not come up in this weather.
-    async fn start(&self, number: usize) -> Option<Arc<Server>> {
+    async fn start(&self, number: usize, skews: Skews) -> Option<Arc<Server>> {
         let seed = self.random().u64(..);
-        let skew_millis = self.random().i64(SKEWS);
+        let skew_millis = self.random().i64(skews);
         let place = (&self.simulation, &self.amazon);
         let (host, store) = machine(place, number, self.misuse, (seed, skew_millis));
         let partita = open(&self.plan, store, host.clone(), seed).await.ok()?;
@@ -122,7 +123,12 @@ impl Fleet {
             stage.crashed();
             let millis = self.random().i64(0..20_000);
             self.simulation.sleep(millis).await;
-            if let Some(server) = self.start(number).await {
+            let skews = if self.random().bool() {
+                SKEWS
+            } else {
+                OLD_CLOCKS
+            };
+            if let Some(server) = self.start(number, skews).await {
                 self.servers()[number] = server.clone();
                 let worker = work(self.clone(), stage.clone(), server);
                 drop(self.simulation.spawn(worker));
@@ -131,8 +137,14 @@ impl Fleet {
     }
 }
 
-/// How far clocks of machines are ahead or behind.
-pub(super) const SKEWS: std::ops::RangeInclusive<i64> = -5_000..=5_000;
+/// How far clocks of machines are ahead or behind, in milliseconds.
+type Skews = std::ops::RangeInclusive<i64>;
+
+/// Clocks as they usually are.
+pub(super) const SKEWS: Skews = -5_000..=5_000;
+
+/// Clocks of machines that come back and do not know yet what time it is.
+const OLD_CLOCKS: Skews = -90_000..=0;
 
 /// A machine with a clock that is not quite right, and its way to the service.
 pub(super) fn machine(
@@ -286,7 +298,11 @@ async fn carry_out(
     let stage = Arc::new(Stage::new(plan, setting));
     prelude::play(&stage, plan).await;
     for number in 0..servers {
-        let server = fleet.start(number).await.unwrap();
+        let server = loop {
+            if let Some(server) = fleet.start(number, SKEWS).await {
+                break server;
+            }
+        };
         fleet.servers().push(server);
     }
     amazon.begin();

@@ -59,7 +59,7 @@ pub(crate) const MISUSES: &[Planted] = &[
         Misuse::TakesThrottlingForYes,
         "storyhub",
         &["create Vote"],
-        true,
+        false,
     ),
     (
         Misuse::ForgetsTheRest,
