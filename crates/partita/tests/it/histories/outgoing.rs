@@ -1,28 +1,33 @@
 //! Schedules and the outbox on a simulated Amazon, with several servers.
 //!
-//! Members of a club are reminded once in an hour, each by a mail, while their items are written to,
-//! and every write is told to a receiver. Two to four servers do it, whose clocks differ, which pause
+//! Members of a club are reminded and visited once in an hour, while their items are written to,
+//! and every write is told to a receiver. A ledger is sent every change from the table's stream,
+//! whose records come late and twice. Two to five servers do it, whose clocks differ, which pause
 //! for minutes, die and are replaced; and the other side fails and loses answers. In the end each
-//! member had each turn once, and everything has arrived at least once and in order.
+//! member had each turn once, every job knows that, everything has arrived at least once and in
+//! order, and the ledger, which looks at ids, has applied each change once.
 //!
 //! A history is a function of its seed. `PARTITA_AMAZON=n` plays so many, and `PARTITA_SEED=n` the one
 //! of that seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use partita_core::expression::{Condition, Path};
 use partita_core::{Item, Map, Number, Value};
-use partita_plan::outbox::{Content, Courier, Message, Transport, Undelivered};
+use partita_design::sidecar::OPEN_JOBS;
+use partita_plan::outbox::{Content, Courier, Event, Message, Transport, Undelivered};
 use partita_plan::{Answer, Caller, JobState, Operation, Partita, Patience, Surroundings};
 use partita_store::capacity::Metered;
-use partita_store::request::{TransactAction, TransactWriteItems};
+use partita_store::request::{ReturnValues, TransactAction, TransactWriteItems, UpdateItem};
 use partita_store::surroundings::SeededEntropy;
 use partita_store::{Clock, Layer, Store, StoreResult};
 use partita_testkit::amazon::{Behaviour, Network};
 use partita_testkit::simulation::host::Host;
 use partita_testkit::{Amazon, Simulation};
+use serde_json::Value as Json;
 
 use super::amazon::{SKEWS, machine};
 use crate::stage;
@@ -34,6 +39,7 @@ design = "club"
 name          = "club"
 key           = ["PK", "SK"]
 discriminator = "kind"
+stream        = "new-and-old-images"
 
 [entity.Member]
 PK   = "MEMBER#{memberId}"
@@ -44,6 +50,7 @@ kind = "Member"
 memberId = "string"
 step     = "int default 0"
 turns    = "int default 0"
+visits   = "int default 0"
 
 [entity.Member.allow]
 "*" = "public"
@@ -62,6 +69,15 @@ every  = "hour at :00"
 entity = "Member"
 apply  = "remind"
 
+[action.visit]
+entity = "Member"
+add    = { visits = 1 }
+
+[schedule.visits]
+every  = "hour at :20"
+entity = "Member"
+apply  = "visit"
+
 [trigger.stepped]
 on   = "update Member"
 when = "changed(step)"
@@ -76,21 +92,84 @@ const HOUR: i64 = 60 * MINUTE;
 
 const MEMBERS: usize = 40;
 const STEPS: i64 = 6;
+/// Histories in which a planted mistake must show.
+const SEEDS_OF_A_MISTAKE: u64 = 8;
 /// Hours that begin while it goes on.
 const TURNS: i64 = 3;
 
 /// What arrived of each member, by channel, in the order of the first arrivals.
 type Arrived = BTreeMap<(String, String), Vec<i64>>;
 
+/// Who is sent every change.
+const LEDGER: &str = "ledger";
+
+/// What somebody knows who applies the changes of a table.
+#[derive(Default)]
+struct Ledger {
+    /// The ids of the changes that were applied.
+    seen: BTreeSet<String>,
+    /// Of each member: how many changes were applied, and what it is like after the last.
+    members: BTreeMap<String, (i64, Json)>,
+    /// Changes of something else than what was known.
+    gaps: Vec<String>,
+}
+
+impl Ledger {
+    /// Applies a change, if it was not applied before.
+    fn apply(&mut self, id: &str, event: &Event, looks_at_ids: bool) {
+        if !self.seen.insert(id.to_owned()) && looks_at_ids {
+            return;
+        }
+        let (count, known) = self.members.entry(event.subject.clone()).or_default();
+        let old = event.data.get("old").cloned().unwrap_or_default();
+        if old != *known {
+            let subject = &event.subject;
+            self.gaps
+                .push(format!("{subject}: {old} changes, and {known} was known"));
+        }
+        *count += 1;
+        *known = event.data.get("new").cloned().unwrap_or_default();
+    }
+}
+
 /// The other side. It fails at times, and at times nobody hears that it did not.
 struct Recipient {
     simulation: Simulation,
+    mistake: Option<Mistake>,
     arrived: Mutex<Arrived>,
+    ledger: Mutex<Ledger>,
     random: Mutex<fastrand::Rng>,
     is_calm: AtomicBool,
 }
 
 impl Recipient {
+    fn take(&self, message: &Message) {
+        let (member, number) = match &message.content {
+            Content::Mail(mail) => {
+                let turn = mail.subject.trim_start_matches("Turn ");
+                (mail.to.clone(), turn.parse().unwrap())
+            }
+            Content::Event { event, receiver } if receiver == LEDGER => {
+                let id = match self.mistake {
+                    Some(Mistake::NamesAnew) => locked(&self.random).u64(..).to_string(),
+                    _ => message.id.clone(),
+                };
+                let looks_at_ids = self.mistake != Some(Mistake::AppliesTwice);
+                return locked(&self.ledger).apply(&id, event, looks_at_ids);
+            }
+            Content::Event { event, .. } => {
+                let member = event.data["memberId"].as_str().unwrap();
+                (member.to_owned(), event.data["step"].as_i64().unwrap())
+            }
+        };
+        let key = (message.content.channel().word(), member);
+        let mut arrived = locked(&self.arrived);
+        let numbers = arrived.entry(key).or_default();
+        if !numbers.contains(&number) {
+            numbers.push(number);
+        }
+    }
+
     fn fails(&self) -> bool {
         !self.is_calm.load(Ordering::Relaxed) && locked(&self.random).f64() < 0.1
     }
@@ -109,23 +188,7 @@ impl Transport for Recipient {
         if self.fails() {
             return failed();
         }
-        let (member, number) = match &message.content {
-            Content::Mail(mail) => {
-                let turn = mail.subject.trim_start_matches("Turn ");
-                (mail.to.clone(), turn.parse().unwrap())
-            }
-            Content::Event { event, .. } => {
-                let member = event.data["memberId"].as_str().unwrap();
-                (member.to_owned(), event.data["step"].as_i64().unwrap())
-            }
-        };
-        let key = (message.content.channel().word(), member);
-        let mut arrived = locked(&self.arrived);
-        let numbers = arrived.entry(key).or_default();
-        if !numbers.contains(&number) {
-            numbers.push(number);
-        }
-        drop(arrived);
+        self.take(message);
         if self.fails() {
             return failed();
         }
@@ -147,13 +210,21 @@ enum Mistake {
     ForgetsThePeriod,
     /// Messages of one member are not recorded with the write that causes them.
     ForgetsMessages,
+    /// A worker goes on with a job whose lease has ended, whoever has taken it over.
+    ForgetsTheLease,
+    /// A change has another id each time that it is sent.
+    NamesAnew,
+    /// Who is sent a change twice applies it twice.
+    AppliesTwice,
 }
 
 /// A store on which a mistake shows.
 struct Mistaken {
     inner: Arc<dyn Store>,
+    simulation: Simulation,
     mistake: Mistake,
     has_forgotten: AtomicBool,
+    random: Mutex<fastrand::Rng>,
 }
 
 impl Mistaken {
@@ -174,6 +245,23 @@ impl Mistaken {
             _ => false,
         }
     }
+
+    /// Lets a write to a job only ask whether there is one, where that is the mistake. Says whether
+    /// it did.
+    fn unleased(&self, condition: &mut Option<Condition>, key: &Item) -> bool {
+        let is_job = key.get("PK").and_then(Value::as_str) == Some(OPEN_JOBS);
+        let is_meant = is_job && self.mistake == Mistake::ForgetsTheLease;
+        if is_meant {
+            *condition = Some(Condition::Exists(Path::attribute("PK")));
+        }
+        is_meant
+    }
+
+    /// A pause in which a lease may end: the mistake shows where that happens often.
+    async fn pause(&self) {
+        let millis = locked(&self.random).i64(0..MINUTE);
+        self.simulation.sleep(millis).await;
+    }
 }
 
 #[async_trait]
@@ -182,11 +270,31 @@ impl Layer for Mistaken {
         &*self.inner
     }
 
+    async fn update_item(
+        &self,
+        mut request: UpdateItem,
+        returns: ReturnValues,
+    ) -> StoreResult<Metered<Option<Item>>> {
+        self.unleased(&mut request.condition, &request.key);
+        self.inner.update_item(request, returns).await
+    }
+
     async fn transact_write_items(
         &self,
         mut request: TransactWriteItems,
     ) -> StoreResult<Metered<()>> {
         request.actions.retain(|action| !self.is_forgotten(action));
+        let mut is_unleased = false;
+        for action in &mut request.actions {
+            is_unleased |= match action {
+                TransactAction::Update(one) => self.unleased(&mut one.condition, &one.key),
+                TransactAction::Delete(one) => self.unleased(&mut one.condition, &one.key),
+                _ => false,
+            };
+        }
+        if is_unleased {
+            self.pause().await;
+        }
         self.inner.transact_write_items(request).await
     }
 }
@@ -229,8 +337,10 @@ impl Club {
         let store: Arc<dyn Store> = match self.mistake {
             Some(mistake) => Arc::new(Mistaken {
                 inner: store,
+                simulation: self.simulation.clone(),
                 mistake,
                 has_forgotten: AtomicBool::new(false),
+                random: Mutex::new(fastrand::Rng::with_seed(seed)),
             }),
             None => store,
         };
@@ -238,6 +348,7 @@ impl Club {
         let server = Arc::new(Server { host, partita });
         drop(self.simulation.spawn(self.clone().work(server.clone())));
         drop(self.simulation.spawn(self.clone().deliver(server.clone())));
+        drop(self.simulation.spawn(self.clone().tell(server.clone())));
         Some(server)
     }
 
@@ -260,6 +371,16 @@ impl Club {
         let courier = courier.beside_others();
         while !self.is_over() && !server.host.is_dead() {
             let _ = server.host.while_alive(courier.deliver()).await;
+            let millis = self.draw(2_000..20_000);
+            self.simulation.sleep(millis).await;
+        }
+    }
+
+    /// Sends the ledger what it lacks.
+    async fn tell(self: Arc<Self>, server: Arc<Server>) {
+        let courier = Courier::new(server.partita.clone(), self.recipient.clone());
+        while !self.is_over() && !server.host.is_dead() {
+            let _ = server.host.while_alive(courier.stream(LEDGER)).await;
             let millis = self.draw(2_000..20_000);
             self.simulation.sleep(millis).await;
         }
@@ -363,7 +484,9 @@ async fn carry_out(
     assert_eq!(calm.start_schedules().await.unwrap(), 0);
     let recipient = Arc::new(Recipient {
         simulation: simulation.clone(),
+        mistake,
         arrived: Mutex::default(),
+        ledger: Mutex::default(),
         random: Mutex::new(fastrand::Rng::with_seed(seed + 2_000_000)),
         is_calm: AtomicBool::new(false),
     });
@@ -377,8 +500,12 @@ async fn carry_out(
         is_over: AtomicBool::new(false),
         crashes: Mutex::default(),
     });
-    for number in 0..2 + (seed % 3) as usize {
-        let server = club.start(number).await.unwrap();
+    for number in 0..2 + (seed % 4) as usize {
+        let server = loop {
+            if let Some(server) = club.start(number).await {
+                break server;
+            }
+        };
         locked(&club.servers).push(server);
     }
     amazon.begin();
@@ -413,7 +540,8 @@ async fn settle(simulation: &Simulation, calm: &Arc<Partita>, recipient: &Arc<Re
         courier.deliver().await.unwrap();
         let jobs = calm.jobs().await.unwrap();
         let is_done = jobs.iter().all(|job| job.state == JobState::Done);
-        if is_done && calm.outbox(1).await.unwrap().is_empty() {
+        let told = courier.stream(LEDGER).await.unwrap();
+        if is_done && told.delivered == 0 && calm.outbox(1).await.unwrap().is_empty() {
             return;
         }
         simulation.sleep(MINUTE).await;
@@ -422,7 +550,13 @@ async fn settle(simulation: &Simulation, calm: &Arc<Partita>, recipient: &Arc<Re
 }
 
 async fn faults(calm: &Partita, recipient: &Recipient) -> Vec<String> {
-    let mut faults = Vec::new();
+    let mut faults = locked(&recipient.ledger).gaps.clone();
+    for job in calm.jobs().await.unwrap() {
+        if job.done != MEMBERS as u64 {
+            let done = job.done;
+            faults.push(format!("a job has done {done} of {MEMBERS} items"));
+        }
+    }
     let arrived = locked(&recipient.arrived).clone();
     for member in (0..MEMBERS).map(name) {
         let get = Operation::Get {
@@ -434,12 +568,20 @@ async fn faults(calm: &Partita, recipient: &Recipient) -> Vec<String> {
         let Answer::Record(found) = found else {
             panic!("{member} is gone");
         };
-        let turns = found
-            .attributes
-            .get("turns")
-            .and_then(|one| one.as_number()?.to_i64());
-        if turns != Some(TURNS) {
-            faults.push(format!("{member} had {turns:?} turns in {TURNS} hours"));
+        let ledger = locked(&recipient.ledger);
+        let applied = ledger.members.get(&format!("Member/{member}"));
+        let applied = applied.map(|(count, _)| *count);
+        // It was created, and then it had its steps, turns and visits.
+        if applied != Some(1 + STEPS + 2 * TURNS) {
+            faults.push(format!("of {member} {applied:?} changes were applied"));
+        }
+        drop(ledger);
+        for name in ["turns", "visits"] {
+            let had = found.attributes.get(name);
+            let had = had.and_then(|one| one.as_number()?.to_i64());
+            if had != Some(TURNS) {
+                faults.push(format!("{member} had {had:?} {name} in {TURNS} hours"));
+            }
         }
         for (channel, last) in [("mail", TURNS), ("send:bus", STEPS)] {
             let key = (channel.to_owned(), member.clone());
@@ -474,11 +616,18 @@ fn each_has_a_turn_once_in_an_hour_and_everything_arrives() {
 #[test]
 fn planted_mistakes_are_found() {
     for (mistake, told) in [
-        (Mistake::ForgetsThePeriod, "turns in"),
+        (Mistake::ForgetsThePeriod, "in 3 hours"),
         (Mistake::ForgetsMessages, "send:bus"),
+        (Mistake::NamesAnew, "changes were applied"),
+        (Mistake::AppliesTwice, "changes were applied"),
+        // Marks keep items from being done twice even so, but the job does not know what it did.
+        (Mistake::ForgetsTheLease, "a job has done"),
     ] {
-        let (_, faults) = history(0, Some(mistake));
-        let is_found = faults.iter().any(|fault| fault.contains(told));
-        assert!(is_found, "nobody noticed {mistake:?}: {faults:?}");
+        let found = (0..SEEDS_OF_A_MISTAKE).find_map(|seed| {
+            let (_, faults) = history(seed, Some(mistake));
+            faults.into_iter().find(|fault| fault.contains(told))
+        });
+        let found = found.unwrap_or_else(|| panic!("nobody noticed {mistake:?}"));
+        println!("{mistake:?}: {found}");
     }
 }
