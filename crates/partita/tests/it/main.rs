@@ -54,6 +54,7 @@ mod numbers;
 mod openapi;
 mod outbox;
 mod overload;
+mod pressure;
 mod readme;
 mod repair_bounds;
 mod repair_order;
