@@ -20,6 +20,7 @@ use tracing::warn;
 use super::health::backoff_millis;
 use super::message::{Channel, Content, Message, Transport, Undelivered};
 use super::row::{Row, SHARDS, Stored, Tries, partition};
+use super::stream::ReadOn;
 use crate::error::PlanError;
 use crate::partita::Partita;
 use crate::sidecar;
@@ -44,6 +45,8 @@ pub struct Courier {
     pub(super) owner: String,
     /// Until when channels are ours.
     pub(super) leases: Mutex<HashMap<Channel, i64>>,
+    /// Where the shards of streams are read on, by channel and shard.
+    pub(super) iterators: Mutex<HashMap<String, ReadOn>>,
     /// Whether other servers deliver from the same store.
     is_beside_others: bool,
     /// A mistake that tests must notice.
@@ -110,6 +113,7 @@ impl Courier {
             partita,
             transport,
             leases: Mutex::default(),
+            iterators: Mutex::default(),
             is_beside_others: false,
             #[cfg(test)]
             defect: None,

@@ -15,8 +15,8 @@ use partita_design::sidecar::OUTBOX;
 use partita_store::StoreError;
 use partita_store::request::PutItem;
 use partita_store::stream::{
-    DescribeStream, GetRecords, GetShardIterator, SequenceNumber, Shard, ShardStart, StreamEvent,
-    StreamName, StreamRecord,
+    DescribeStream, GetRecords, GetShardIterator, SequenceNumber, Shard, ShardIterator, ShardStart,
+    StreamEvent, StreamName, StreamRecord,
 };
 use partita_store::table::TableName;
 use serde_json::{Map as JsonMap, Value as Json};
@@ -51,6 +51,13 @@ struct Sent {
     after: Option<SequenceNumber>,
     /// Whether nothing more will come.
     has_ended: bool,
+}
+
+/// Where a shard is read on.
+pub(super) struct ReadOn {
+    /// What was sent by then. If another courier has sent more since, it is not the place.
+    after: Option<SequenceNumber>,
+    iterator: ShardIterator,
 }
 
 impl Courier {
@@ -145,21 +152,10 @@ impl Courier {
             return Ok((all, true));
         }
         let store = &self.partita.runner.store;
-        let request = |start: ShardStart| GetShardIterator {
-            stream: name.clone(),
-            shard: shard.id.clone(),
-            start,
-        };
-        let start = sent
-            .after
-            .map_or(ShardStart::TrimHorizon, ShardStart::After);
-        let mut iterator = match store.get_shard_iterator(request(start)).await {
-            // No server was running for a day.
-            Err(StoreError::RecordsTrimmed) => {
-                let oldest = request(ShardStart::TrimHorizon);
-                store.get_shard_iterator(oldest).await?
-            }
-            found => found?,
+        let shelf = format!("{} {}", partition(channel), place(name, shard));
+        let mut iterator = match self.read_on(&shelf, sent) {
+            Some(iterator) => iterator,
+            None => self.iterator(name, shard, sent).await?,
         };
         let mut empty_pages = 0;
         loop {
@@ -170,7 +166,11 @@ impl Courier {
                 iterator,
                 limit: Some(PAGE_RECORDS),
             };
-            let page = store.get_records(request).await?;
+            let page = match store.get_records(request).await {
+                // It was kept for too long. The next round begins behind what was sent.
+                Err(StoreError::IteratorExpired) => return Ok((all, false)),
+                page => page?,
+            };
             // A page may be empty though more follow.
             empty_pages = if page.records.is_empty() {
                 empty_pages + 1
@@ -190,9 +190,58 @@ impl Courier {
             }
             match page.next {
                 Some(next) if is_whole && empty_pages < EMPTY_PAGES_MAX => iterator = next,
+                Some(next) if is_whole => {
+                    self.keep_iterator(shelf, sent, next);
+                    return Ok((all, false));
+                }
                 _ => return Ok((all, sent.has_ended)),
             }
         }
+    }
+
+    /// An iterator behind what was sent of a shard.
+    async fn iterator(
+        &self,
+        name: &StreamName,
+        shard: &Shard,
+        sent: Sent,
+    ) -> Result<ShardIterator, PlanError> {
+        let store = &self.partita.runner.store;
+        let request = |start: ShardStart| GetShardIterator {
+            stream: name.clone(),
+            shard: shard.id.clone(),
+            start,
+        };
+        let start = sent
+            .after
+            .map_or(ShardStart::TrimHorizon, ShardStart::After);
+        match store.get_shard_iterator(request(start)).await {
+            // No server was running for a day.
+            Err(StoreError::RecordsTrimmed) => {
+                let oldest = request(ShardStart::TrimHorizon);
+                Ok(store.get_shard_iterator(oldest).await?)
+            }
+            found => Ok(found?),
+        }
+    }
+
+    /// Where a shard was left, if nothing of it was sent since.
+    ///
+    /// DynamoDB answers with any number of empty pages before records. A courier that began behind
+    /// the last record each time would never come to the next.
+    fn read_on(&self, shelf: &str, sent: Sent) -> Option<ShardIterator> {
+        let kept = self.iterators(|all| all.remove(shelf))?;
+        (kept.after == sent.after).then_some(kept.iterator)
+    }
+
+    fn keep_iterator(&self, shelf: String, sent: Sent, iterator: ShardIterator) {
+        let after = sent.after;
+        self.iterators(|all| all.insert(shelf, ReadOn { after, iterator }));
+    }
+
+    fn iterators<T>(&self, look: impl FnOnce(&mut HashMap<String, ReadOn>) -> T) -> T {
+        let iterators = self.iterators.lock();
+        look(&mut iterators.unwrap_or_else(|poisoned| poisoned.into_inner()))
     }
 
     /// Sends some records. Answers also up to which of them all have arrived.

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use partita_store::Clock as _;
+use partita_store::stream::{GetRecords, GetShardIterator, Records, ShardIterator};
+use partita_store::{Clock as _, Layer, Store, StoreResult};
 
 use super::{DESIGN, HOUR, START, Say, create, manual, model, open_design, run, step};
 use crate::outbox::{Content, Courier, Message, Transport, Undelivered};
@@ -74,6 +75,75 @@ async fn the_stream_of_a_table_is_sent_in_order_and_goes_on_after_a_restart() {
     }
     assert_eq!(seen[0].0, "shop.Order.insert Order/o");
     assert!(!seen[0].2 && seen[3].2);
+}
+
+/// A store whose iterators give so many empty pages before the first record, as DynamoDB's may.
+struct Sparse {
+    inner: Arc<dyn Store>,
+    empty_pages: u32,
+}
+
+impl Sparse {
+    fn numbered(left: u32, iterator: &ShardIterator) -> ShardIterator {
+        ShardIterator(format!("{left}~{}", iterator.0))
+    }
+}
+
+#[async_trait]
+impl Layer for Sparse {
+    fn inner(&self) -> &dyn Store {
+        &*self.inner
+    }
+
+    async fn get_shard_iterator(&self, request: GetShardIterator) -> StoreResult<ShardIterator> {
+        let iterator = self.inner.get_shard_iterator(request).await?;
+        Ok(Sparse::numbered(self.empty_pages, &iterator))
+    }
+
+    async fn get_records(&self, request: GetRecords) -> StoreResult<Records> {
+        let (left, iterator) = request.iterator.0.split_once('~').unwrap();
+        let left: u32 = left.parse().unwrap();
+        let iterator = ShardIterator(iterator.to_owned());
+        if left > 0 {
+            return Ok(Records {
+                records: Vec::new(),
+                next: Some(Sparse::numbered(left - 1, &iterator)),
+            });
+        }
+        let request = GetRecords {
+            iterator,
+            ..request
+        };
+        let read = self.inner.get_records(request).await?;
+        let next = read.next.map(|next| Sparse::numbered(0, &next));
+        Ok(Records { next, ..read })
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_read_on_where_it_was_left_behind_empty_pages() {
+    let store: Arc<dyn Store> = Arc::new(Sparse {
+        inner: model(),
+        empty_pages: 12,
+    });
+    let clock = manual();
+    let partita = Arc::new(open_design(&streaming(), &store, clock.clone(), 1).await);
+    run(&partita, create("o")).await.unwrap();
+    let silent = Arc::new(Silent(Box::new(|_| Ok(()))));
+    let courier = Courier::new(partita.clone(), silent);
+    let mut rounds = Vec::new();
+    for _ in 0..4 {
+        rounds.push(courier.stream("bus").await.unwrap().delivered);
+    }
+    assert_eq!(rounds, [0, 0, 1, 0]);
+    // An iterator is good for 15 minutes.
+    clock.advance(HOUR);
+    run(&partita, step("o", 1)).await.unwrap();
+    let mut delivered = 0;
+    for _ in 0..5 {
+        delivered += courier.stream("bus").await.unwrap().delivered;
+    }
+    assert_eq!(delivered, 1);
 }
 
 /// The other side, which only says something.
