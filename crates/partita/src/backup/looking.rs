@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use partita_backup::Catalog;
 use partita_backup::catalog::ChainSummary;
+use partita_core::printable;
 use partita_design::time;
 use partita_plan::{Partita, Surroundings, recorded_designs};
 use partita_verify::{Drift, Outcome, Watch};
@@ -70,7 +71,8 @@ fn table(chains: &[ChainSummary]) -> String {
             (None, Some(key)) => format!("encrypted with the key {key}, or no base is whole yet"),
             (None, None) => "no base is whole yet".to_owned(),
         };
-        let (number, reason) = (chain.number, &chain.reason);
+        // Nothing vouches for what a chain says of itself.
+        let (number, reason) = (chain.number, printable::line(&chain.reason));
         let began = chain.began_millis.map_or_else(String::new, |millis| {
             let began = time::format_millis(millis);
             format!("         began at {began}: {reason}\n")

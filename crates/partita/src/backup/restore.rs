@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use partita_backup::files::KeptFiles;
 use partita_backup::restoring::{Moment, Plan, RestoreProgress};
@@ -16,7 +16,7 @@ use partita_plan::recorded_designs;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock as _, Entropy as _, Store};
 
-use super::restored::{Mark, UnderWay, private_file};
+use super::restored::{Mark, UnderWay, demand_finished, private_file};
 use super::{identity, place};
 use crate::cli::{MomentFlags, RestoreFlags, ResumeFlags, TargetFlags};
 use crate::output::print;
@@ -60,6 +60,13 @@ pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
 /// Lets the mails, events and schedules of a restored directory go on.
 pub(crate) fn resume(flags: &ResumeFlags) -> Result<ExitCode> {
     let data = &flags.from.data;
+    if !data.is_dir() {
+        bail!(
+            "there is no data directory {}: check the path",
+            data.display()
+        );
+    }
+    demand_finished(data)?;
     let mark = Mark::of(data)?;
     let mark =
         mark.with_context(|| format!("{} was not restored: nothing waits", data.display()))?;

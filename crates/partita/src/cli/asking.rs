@@ -24,8 +24,8 @@ pub(crate) struct TokenFlags {
 
     /// How long the token is good for: seconds, or 15m, 12h, 7d
     #[arg(
-        long,
-        visible_alias = "expires",
+        long = "expires",
+        visible_alias = "lifetime",
         value_name = "TIME",
         default_value = "1d",
         value_parser = lifetime
