@@ -143,14 +143,17 @@ impl Press {
     }
 
     pub(super) async fn story_in(&self, id: &str, language: &str) {
+        self.try_story_in(id, language).await.unwrap();
+    }
+
+    pub(super) async fn try_story_in(&self, id: &str, language: &str) -> Result<(), PlanError> {
         let given = [
             ("storyId", id),
             ("authorId", "a0"),
             ("title", "t"),
             ("language", language),
         ];
-        let created = run(&self.current, create("Story", texts(&given))).await;
-        created.unwrap();
+        run(&self.current, create("Story", texts(&given))).await
     }
 
     /// Another program gives an item an attribute that its design does not have.
