@@ -10,7 +10,7 @@ mod record;
 use partita_store::stream::{
     DescribeStream, GetRecords, GetShardIterator, KeptStream, ListStreams, Position, RecordPage,
     Records, SequenceNumber, ShardIterator, StreamDescription, StreamName, StreamNames,
-    StreamRecord, StreamView,
+    StreamPlace, StreamRecord, StreamView,
 };
 use partita_store::table::KeySchema;
 use partita_store::{StoreError, StoreResult};
@@ -165,8 +165,31 @@ impl Moment {
         }
     }
 
-    pub(crate) fn stream_end(&self, name: &StreamName) -> StoreResult<SequenceNumber> {
-        Ok(self.kept(name)?.1.next)
+    pub(crate) fn stream_end(&self, name: &StreamName) -> StoreResult<StreamPlace> {
+        let stream = self.tables().stream(name)?;
+        Ok(Head::load(self.view(), stream)?.end.place())
+    }
+
+    /// The place before the record of a number.
+    pub(crate) fn stream_place(
+        &self,
+        name: &StreamName,
+        before: SequenceNumber,
+    ) -> StoreResult<StreamPlace> {
+        let stream = self.tables().stream(name)?;
+        let head = Head::load(self.view(), stream)?;
+        let first = number(before);
+        if first < head.horizon.next {
+            return Err(StoreError::RecordsTrimmed);
+        }
+        if first >= head.end.next {
+            return Ok(head.end.place());
+        }
+        let link = self.link_before(stream, &head, first)?;
+        Ok(StreamPlace {
+            next: before,
+            ..link.place()
+        })
     }
 
     /// The records from a number on, up to so many bytes, but for the last.

@@ -143,7 +143,7 @@ impl Feed {
         let partita = self.partita.clone();
         let opened = self.ids.open(id);
         let position = opened.ok_or(Lost::Refetch("the id is of another feed, or too old"))?;
-        let from = position.resumed(partita.era.as_deref(), at)?;
+        let from = position.resumed(partita.era.as_deref(), at).await?;
         let changes = at.since(&partita, &from).await?;
         let Some(changes) = changes else {
             return Err(Lost::Refetch("too much has changed since"));

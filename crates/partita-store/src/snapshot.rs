@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use crate::capacity::Metered;
 use crate::error::{StoreError, StoreResult};
 use crate::request::{BatchGetItem, BatchGot, Page, Query, Scan};
-use crate::stream::{SequenceNumber, StreamName, StreamRecord};
+use crate::stream::{SequenceNumber, StreamName, StreamPlace, StreamRecord};
 
 /// A moment of a store, as [`Store::transact_write_items_since`] knows it. It means nothing to
 /// another process.
@@ -31,7 +31,17 @@ pub trait Snapshot: Send + Sync {
     async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>>;
 
     /// Where a stream ends: all its records have smaller numbers, and all that come later have not.
-    async fn stream_end(&self, _stream: &StreamName) -> StoreResult<SequenceNumber> {
+    async fn stream_end(&self, _stream: &StreamName) -> StoreResult<StreamPlace> {
+        Err(no_streams())
+    }
+
+    /// The place in a stream before the record of a number. A store whose past is another one has
+    /// another place there.
+    async fn stream_place(
+        &self,
+        _stream: &StreamName,
+        _number: SequenceNumber,
+    ) -> StoreResult<StreamPlace> {
         Err(no_streams())
     }
 

@@ -127,6 +127,16 @@ pub struct Shard {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SequenceNumber(pub u128);
 
+/// A place in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamPlace {
+    /// All records before it have smaller numbers; those behind it have this one or larger ones.
+    pub next: SequenceNumber,
+    /// A checksum over all records before it. So two stores, or a store and its own past, are told
+    /// apart where they have records of the same numbers.
+    pub chain: u64,
+}
+
 impl fmt::Display for SequenceNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // DynamoDB's have 21 to 40 digits, and clients check for that.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use partita_store::capacity::Metered;
 use partita_store::read as reads;
 use partita_store::request::{BatchGetItem, BatchGot, Page, Query, Scan};
-use partita_store::stream::{SequenceNumber, StreamName, StreamRecord};
+use partita_store::stream::{SequenceNumber, StreamName, StreamPlace, StreamRecord};
 use partita_store::table::TableName;
 use partita_store::{Snapshot, StoreError, StoreResult};
 
@@ -72,9 +72,17 @@ impl Snapshot for KeptMoment {
         whole(move || view, request, Moment::scan).await
     }
 
-    async fn stream_end(&self, stream: &StreamName) -> StoreResult<SequenceNumber> {
+    async fn stream_end(&self, stream: &StreamName) -> StoreResult<StreamPlace> {
         self.demand_open(&stream.table)?;
         self.view.stream_end(stream)
+    }
+
+    async fn stream_place(
+        &self,
+        stream: &StreamName,
+        number: SequenceNumber,
+    ) -> StoreResult<StreamPlace> {
+        self.view.stream_place(stream, number)
     }
 
     async fn records_from(

@@ -1,7 +1,7 @@
 //! A record as it is stored: the checksum of the chain, and JSON.
 
 use partita_core::Item;
-use partita_store::stream::{SequenceNumber, StreamEvent, StreamRecord};
+use partita_store::stream::{SequenceNumber, StreamEvent, StreamPlace, StreamRecord};
 use partita_store::{StoreError, StoreResult};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
@@ -47,6 +47,14 @@ impl Link {
         Link {
             next: number.saturating_add(1),
             chain: checksum.digest(),
+        }
+    }
+
+    /// The same, as those who read call it.
+    pub(super) fn place(self) -> StreamPlace {
+        StreamPlace {
+            next: SequenceNumber(self.next.into()),
+            chain: self.chain,
         }
     }
 

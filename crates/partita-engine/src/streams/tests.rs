@@ -163,3 +163,37 @@ async fn numbers_go_on_after_a_restart() {
     assert_eq!(numbers, (1..=8).collect::<Vec<u128>>());
     assert_eq!(store.verify().await, Ok(Vec::new()));
 }
+
+/// Two stores with the same past and another future differ wherever their records do.
+#[tokio::test]
+async fn a_place_tells_histories_apart() {
+    let [one, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    filled(one.path()).await;
+    filled(other.path()).await;
+    let [one, other] = [one, other].map(|folder| (open(folder.path()), folder));
+    let stream = |store: &EngineStore| {
+        let moment = store.snapshot().unwrap();
+        let names = futures::executor::block_on(store.list_streams(ListStreams::default()));
+        (moment, names.unwrap().names.remove(0))
+    };
+    put(&one.0, 10).await;
+    put(&other.0, 11).await;
+    for store in [&one.0, &other.0] {
+        put(store, 12).await;
+    }
+    let mut same = Vec::new();
+    let [(a, stream_a), (b, stream_b)] = [stream(&one.0), stream(&other.0)];
+    let end = a.stream_end(&stream_a).await.unwrap();
+    assert_eq!(end.next, b.stream_end(&stream_b).await.unwrap().next);
+    let first = end.next.0 - RECORDS as u128 - 2;
+    for number in first..=end.next.0 {
+        let number = SequenceNumber(number);
+        let a = a.stream_place(&stream_a, number).await.unwrap();
+        let b = b.stream_place(&stream_b, number).await.unwrap();
+        assert_eq!((a.next, b.next), (number, number));
+        same.push(a == b);
+    }
+    let mut expected = vec![true; RECORDS + 1];
+    expected.extend([false; 2]);
+    assert_eq!(same, expected);
+}

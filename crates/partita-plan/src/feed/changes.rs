@@ -10,7 +10,9 @@ use async_trait::async_trait;
 use partita_core::{Item, Value};
 use partita_store::capacity::Metered;
 use partita_store::request::{BatchGetItem, BatchGot, Page, Query, Scan, TableChange, UpdateTable};
-use partita_store::stream::{DescribeStream, SequenceNumber, StreamName, StreamRecord, StreamView};
+use partita_store::stream::{
+    DescribeStream, SequenceNumber, StreamName, StreamPlace, StreamRecord, StreamView,
+};
 use partita_store::table::TableName;
 use partita_store::{Layer, Snapshot, Store, StoreError, StoreResult};
 use rustc_hash::FxHashMap;
@@ -33,9 +35,9 @@ const PAGE_BYTES: usize = 1_048_576;
 pub struct FeedMoment {
     /// Reads what was there then.
     pub(super) store: Arc<dyn Store>,
-    snapshot: Arc<dyn Snapshot>,
+    pub(super) snapshot: Arc<dyn Snapshot>,
     /// Where the stream of each table ends.
-    pub(super) ends: Vec<(StreamName, SequenceNumber)>,
+    pub(super) ends: Vec<(StreamName, StreamPlace)>,
     /// The time.
     pub(super) millis: i64,
 }
@@ -191,15 +193,14 @@ impl Tail {
     /// Comes to now, whatever lies between.
     pub async fn now(&mut self) -> Result<FeedMoment, PlanError> {
         let moment = self.moment().await?;
-        self.ends = moment.ends.iter().map(|(_, end)| *end).collect();
+        self.ends = moment.next();
         Ok(moment)
     }
 
     /// Comes to now over what has changed since.
     pub async fn step(&mut self) -> Result<Stepped, PlanError> {
         let moment = self.now_from().await?;
-        let from = std::mem::take(&mut self.ends);
-        self.ends = moment.ends.iter().map(|(_, end)| *end).collect();
+        let from = std::mem::replace(&mut self.ends, moment.next());
         match moment.since(&self.partita, &from).await {
             Ok(Some(changes)) => Ok(Stepped::Over(changes)),
             Ok(None) | Err(Lost::Refetch(_)) => Ok(Stepped::Past(moment)),
@@ -244,11 +245,14 @@ impl FeedMoment {
         self.millis
     }
 
+    /// The numbers of the records that come next.
+    fn next(&self) -> Vec<SequenceNumber> {
+        self.ends.iter().map(|(_, end)| end.next).collect()
+    }
+
     /// How far a feed has come that is here.
     pub fn position(&self, partita: &Partita) -> FeedPosition {
-        let ends = self.ends.iter();
-        let ends = ends.map(|(stream, end)| (stream.label.clone(), end.0.to_string()));
-        FeedPosition::new(ends.collect(), self.millis, partita.era.clone())
+        FeedPosition::new(&self.ends, self.millis, partita.era.clone())
     }
 
     /// What has changed since the streams were there; none if it is too much.
@@ -262,7 +266,7 @@ impl FeedMoment {
         let mut bytes = 0;
         for ((stream, end), from) in self.ends.iter().zip(from) {
             let mut next = *from;
-            while next < *end {
+            while next < end.next {
                 let page = self.snapshot.records_from(stream, next, PAGE_BYTES).await;
                 let page = match page {
                     Err(StoreError::RecordsTrimmed) => {
@@ -418,3 +422,6 @@ impl Layer for ReadAt {
         self.snapshot.scan(request).await
     }
 }
+
+#[cfg(test)]
+mod tests;

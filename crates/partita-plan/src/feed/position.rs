@@ -3,21 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use partita_store::stream::SequenceNumber;
+use partita_store::StoreError;
+use partita_store::stream::{SequenceNumber, StreamName, StreamPlace};
 use serde::{Deserialize, Serialize};
 
 use super::Lost;
 use super::changes::FeedMoment;
 use crate::cursor::{Position, Question};
+use crate::error::PlanError;
 use crate::operation::Caller;
 use crate::partita::Partita;
 
 /// How far a feed has come in the streams of its design's tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedPosition {
-    /// The label of each table's stream, and the number of the next record.
+    /// The label of each table's stream, the number of the next record, and a checksum over all
+    /// records before it: a copy of the store that others have written to since has another one.
     #[serde(rename = "s")]
-    pub(super) ends: Vec<(String, String)>,
+    ends: Vec<(String, String, u64)>,
     #[serde(rename = "t")]
     pub(super) millis: i64,
     /// After a restore, records of the same numbers are others.
@@ -29,37 +32,55 @@ pub struct FeedPosition {
 }
 
 impl FeedPosition {
-    pub(super) fn new(ends: Vec<(String, String)>, millis: i64, era: Option<String>) -> Self {
+    pub(super) fn new(
+        ends: &[(StreamName, StreamPlace)],
+        millis: i64,
+        era: Option<String>,
+    ) -> Self {
+        let ends = ends.iter().map(|(stream, end)| {
+            let number = end.next.0.to_string();
+            (stream.label.clone(), number, end.chain)
+        });
         FeedPosition {
-            ends,
+            ends: ends.collect(),
             millis,
             era,
             is_ready: true,
         }
     }
 
-    /// The numbers from which on records are to be read, if the streams are still the same.
-    pub(super) fn resumed(
+    /// The numbers from which on records are to be read, if what was read before is still the past.
+    pub(super) async fn resumed(
         &self,
         era: Option<&str>,
         at: &FeedMoment,
     ) -> Result<Vec<SequenceNumber>, Lost> {
+        const OTHERS: Lost = Lost::Refetch("the streams of the tables are others");
         if !self.is_ready {
             return Err(Lost::Refetch("the rows were not all sent"));
         }
-        let labels = self.ends.iter().map(|(label, _)| label);
-        let known = at.ends.iter().map(|(stream, _)| &stream.label);
-        if self.era.as_deref() != era || !labels.eq(known) {
-            return Err(Lost::Refetch("the streams of the tables are others"));
+        if self.era.as_deref() != era || self.ends.len() != at.ends.len() {
+            return Err(OTHERS);
         }
-        let ends = self.ends.iter().zip(&at.ends);
-        let ends: Option<Vec<SequenceNumber>> = ends
-            .map(|((_, number), (_, end))| {
-                let number = SequenceNumber(number.parse().ok()?);
-                (number <= *end).then_some(number)
-            })
-            .collect();
-        ends.ok_or(Lost::Refetch("the streams of the tables are others"))
+        let mut numbers = Vec::with_capacity(self.ends.len());
+        for ((label, number, chain), (stream, _)) in self.ends.iter().zip(&at.ends) {
+            let number = number.parse().map_err(|_| OTHERS)?;
+            let known = StreamPlace {
+                next: SequenceNumber(number),
+                chain: *chain,
+            };
+            let found = match at.snapshot.stream_place(stream, known.next).await {
+                Err(StoreError::RecordsTrimmed) => {
+                    return Err(Lost::Refetch("the records since are gone"));
+                }
+                found => found.map_err(PlanError::from)?,
+            };
+            if *label != stream.label || found != known {
+                return Err(OTHERS);
+            }
+            numbers.push(known.next);
+        }
+        Ok(numbers)
     }
 }
 
