@@ -197,21 +197,26 @@ impl Tail {
         Ok(moment)
     }
 
-    /// Comes to now over what has changed since.
+    /// Comes to now over what has changed since. After an error it is where it was, and has more.
     pub async fn step(&mut self) -> Result<Stepped, PlanError> {
-        let moment = self.now_from().await?;
-        let from = std::mem::replace(&mut self.ends, moment.next());
-        match moment.since(&self.partita, &from).await {
-            Ok(Some(changes)) => Ok(Stepped::Over(changes)),
-            Ok(None) | Err(Lost::Refetch(_)) => Ok(Stepped::Past(moment)),
-            Err(Lost::Failed(error)) => Err(error),
-        }
-    }
-
-    async fn now_from(&mut self) -> Result<FeedMoment, PlanError> {
         // What is committed from here on wakes it again, whether the moment has it or not.
         self.commits.borrow_and_update();
-        self.moment().await
+        let stepped = self.step_on().await;
+        if stepped.is_err() {
+            self.commits.mark_changed();
+        }
+        stepped
+    }
+
+    async fn step_on(&mut self) -> Result<Stepped, PlanError> {
+        let moment = self.moment().await?;
+        let stepped = match moment.since(&self.partita, &self.ends).await {
+            Ok(Some(changes)) => Stepped::Over(changes),
+            Ok(None) | Err(Lost::Refetch(_)) => Stepped::Past(moment.clone()),
+            Err(Lost::Failed(error)) => return Err(error),
+        };
+        self.ends = moment.next();
+        Ok(stepped)
     }
 
     async fn moment(&self) -> Result<FeedMoment, PlanError> {

@@ -152,6 +152,22 @@ async fn told() -> (Arc<Partita>, Arc<Mutex<Told>>) {
     (Arc::new(opened.unwrap()), told)
 }
 
+/// What could not be read is read by the next step, which need not wait for another commit.
+#[tokio::test]
+async fn a_step_that_fails_passes_over_nothing() {
+    let (partita, told) = told().await;
+    let mut tail = partita.tail().await.unwrap();
+    told.lock().unwrap().records = 2;
+    told.lock().unwrap().is_unreadable = true;
+    assert!(tail.step().await.is_err());
+    tail.has_more().await.unwrap();
+    told.lock().unwrap().is_unreadable = false;
+    let Stepped::Over(changes) = tail.step().await.unwrap() else {
+        panic!("it is too much");
+    };
+    assert_eq!(changes.places().count(), 2);
+}
+
 /// A copy of a store, put back and written to, has other records under the same numbers.
 #[tokio::test]
 async fn a_feed_goes_on_only_in_the_history_that_it_knows() {
