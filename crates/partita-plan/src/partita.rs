@@ -1,7 +1,7 @@
 //! A design on a store.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use partita_core::Value;
 use partita_design::Design;
@@ -123,6 +123,9 @@ pub struct Partita {
     pub(crate) text_seal: Arc<TextSeal>,
     /// Wakes the workers when there is a job.
     pub(crate) has_jobs: Arc<Notify>,
+    /// What this process calls itself on the leases of jobs that it works on as they come. It is the
+    /// same in every stage of a migration.
+    pub(crate) worker: Arc<OnceLock<String>>,
     /// What sessions and links are bound to beside their account, since the store was restored.
     pub(crate) era: Option<String>,
     /// Whether schedules wait.
@@ -239,6 +242,7 @@ impl Partita {
             schedules_run: Arc::default(),
             text_seal: Arc::new(TextSeal::new(&surroundings.cursor_key)),
             has_jobs: Arc::default(),
+            worker: Arc::default(),
             era: None,
             is_paused: Arc::default(),
             note: None,
@@ -291,6 +295,7 @@ impl Partita {
             schedules_run: self.schedules_run.clone(),
             text_seal: self.text_seal.clone(),
             has_jobs: self.has_jobs.clone(),
+            worker: self.worker.clone(),
             era: self.era.clone(),
             is_paused: self.is_paused.clone(),
             note: None,

@@ -124,22 +124,19 @@ pub(crate) fn start_delivering(
     tokio::spawn(async move {
         pause.end().await;
         let mut moves = current.moves();
-        let courier_now = || {
-            let courier = Courier::new(current.get(), post.clone());
-            if is_alone {
-                courier
-            } else {
-                courier.beside_others()
-            }
+        let courier = Courier::new(current.get(), post);
+        let mut courier = if is_alone {
+            courier
+        } else {
+            courier.beside_others()
         };
-        let courier = courier_now();
         if is_alone && let Err(error) = courier.take_over().await {
             warn!(design = name, "messages wait until leases end: {error}");
         }
         let failed = |error| warn!(design = name, "messages are not delivered: {error}");
         loop {
             moves.mark_unchanged();
-            let courier = courier_now();
+            courier = courier.at_stage(current.get());
             let streams = receivers.iter();
             let streams = streams.map(|receiver| courier.keep_streaming(receiver, failed));
             let delivering = async {

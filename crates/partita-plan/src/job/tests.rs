@@ -601,3 +601,31 @@ async fn a_job_is_done_when_those_are_that_it_has_left() {
     assert_eq!(state(&jobs, &root.id), Some(JobState::Done), "{jobs:?}");
     assert!(jobs.iter().all(|job| job.state == JobState::Done));
 }
+
+/// The worker of a process that was stopped in the middle, because a stage moved, is followed by one
+/// that goes on at once.
+#[tokio::test]
+async fn a_worker_goes_on_with_what_it_had_in_the_stage_before() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let partita = open(&store, manual(), 1).await;
+    fill(&partita, 150).await;
+    delete(&partita, "Shelf", &["s"]).await.unwrap();
+    let job = partita.stored_jobs(super::OPEN).await.unwrap().remove(0);
+    let owner = partita.worker.get_or_init(|| partita.runner.token());
+    assert!(partita.claim(job, owner).await.unwrap().is_some());
+    let blueprint = crate::blueprint::Blueprint::new(partita.design().clone()).unwrap();
+    let next = partita.at_stage(blueprint, partita.runner.gate.clone());
+    assert_eq!(next.run_jobs().await, Ok(0));
+    let working = next.keep_working(|error| panic!("{error}"));
+    let done = async {
+        while only_job(&partita).await.state != JobState::Done {
+            tokio::task::yield_now().await;
+        }
+    };
+    let both = async {
+        tokio::select! { () = working => {}, () = done => {} }
+    };
+    let in_time = tokio::time::timeout(std::time::Duration::from_secs(10), both);
+    in_time.await.expect("it does not wait for its own lease");
+    assert_eq!(counted(&*store).await, only_the_other_shelf());
+}

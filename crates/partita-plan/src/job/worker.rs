@@ -68,11 +68,10 @@ impl Partita {
     /// A write whose effects exceed a transaction leaves a job; call this for it, or keep
     /// [`Partita::keep_working`] running.
     pub fn run_jobs(&self) -> Running<'_, usize> {
-        Box::pin(self.work_until_idle())
+        Box::pin(self.work_until_idle(self.runner.token()))
     }
 
-    async fn work_until_idle(&self) -> Result<usize, PlanError> {
-        let owner = self.runner.token();
+    async fn work_until_idle(&self, owner: String) -> Result<usize, PlanError> {
         let mut finished = 0;
         let mut failure = None;
         loop {
@@ -126,8 +125,12 @@ impl Partita {
     }
 
     /// Works on jobs as they come, and never ends. Errors are given to the function; the work goes
-    /// on after a while.
+    /// on after a while. One task of a process does this at a time.
     pub async fn keep_working(&self, mut failed: impl FnMut(PlanError)) {
+        let owner = self.worker.get_or_init(|| self.runner.token());
+        if let Err(error) = self.release_jobs(|held_by| held_by == Some(owner)).await {
+            failed(error);
+        }
         let rest = std::time::Duration::from_millis(REST_MILLIS.unsigned_abs() / 3);
         loop {
             if !self.is_paused.load(Ordering::Relaxed)
@@ -135,7 +138,7 @@ impl Partita {
             {
                 failed(error);
             }
-            if let Err(error) = self.run_jobs().await {
+            if let Err(error) = self.work_until_idle(owner.clone()).await {
                 failed(error);
             }
             if let Err(error) = self.carry_out_sign_ups().await {
@@ -148,10 +151,17 @@ impl Partita {
 
     /// Releases all leases. Call at startup, as the only user of the store.
     pub async fn take_over_jobs(&self) -> Result<(), PlanError> {
+        self.release_jobs(|_| true).await
+    }
+
+    /// Releases the leases of some owners.
+    async fn release_jobs(
+        &self,
+        is_theirs: impl Fn(Option<&str>) -> bool,
+    ) -> Result<(), PlanError> {
         for job in self.stored_jobs(OPEN).await? {
-            if job.lease.is_some() {
-                let update = job.release(&self.blueprint.sidecar, &job.progress, None);
-                self.runner.update(&update).await?;
+            if job.lease.is_some() && is_theirs(job.lease_owner()) {
+                self.give_back(&job, &job.progress, None).await?;
             }
         }
         Ok(())
@@ -581,7 +591,16 @@ impl Partita {
             owner: None,
             until_millis: self.clock.now_millis().saturating_add(wait_millis),
         };
-        let update = job.release(&self.blueprint.sidecar, &progress, Some(&lease));
+        self.give_back(job, &progress, Some(&lease)).await
+    }
+
+    async fn give_back(
+        &self,
+        job: &Job,
+        progress: &Progress,
+        lease: Option<&Lease>,
+    ) -> Result<(), PlanError> {
+        let update = job.release(&self.blueprint.sidecar, progress, lease);
         match self.runner.update(&update).await {
             // An update whose answer was lost has given it back, or another worker has it.
             Err(PlanError::Store(error)) if error.kind() == ErrorKind::ConditionFailed => Ok(()),

@@ -129,6 +129,13 @@ impl Courier {
         self
     }
 
+    /// The same courier for another stage of the design's migration, in place of this one: the
+    /// channels that are ours stay ours.
+    #[must_use]
+    pub fn at_stage(self, partita: Arc<Partita>) -> Courier {
+        Courier { partita, ..self }
+    }
+
     /// Delivers what can be delivered now, on all channels.
     pub async fn deliver(&self) -> Result<Round, PlanError> {
         let channels = self.partita.channels().await?;

@@ -44,6 +44,25 @@ async fn one_server_delivers_at_a_time() {
     assert_eq!(first.deliver().await.unwrap().delivered, 0);
 }
 
+/// The courier of a stage keeps the channels that it had in the stage before.
+#[tokio::test]
+async fn a_courier_does_not_wait_for_its_own_lease() {
+    let (store, clock) = (model(), manual());
+    let partita = Arc::new(open(&store, clock.clone(), 1).await);
+    let recipient = Recipient::willing(&store);
+    let courier = Courier::new(partita.clone(), recipient.clone());
+    courier.deliver().await.unwrap();
+    run(&partita, create("o")).await.unwrap();
+    let blueprint = crate::blueprint::Blueprint::new(partita.design().clone()).unwrap();
+    let next = Arc::new(partita.at_stage(blueprint, partita.runner.gate.clone()));
+    let courier = courier.at_stage(next);
+    assert_eq!(courier.deliver().await.unwrap().delivered, 3);
+    // Also when it has to renew them.
+    clock.advance(50_000);
+    run(&partita, step("o", 1)).await.unwrap();
+    assert_eq!(courier.deliver().await.unwrap().delivered, 3);
+}
+
 /// A server that has no mail server leaves the mails to one that has.
 #[tokio::test]
 async fn a_server_leaves_to_others_what_it_cannot_deliver() {
