@@ -167,6 +167,8 @@ pub(crate) struct Progress {
     pub(crate) last_error: Option<String>,
     /// How many were done without what was refused; none as long as nothing is left out.
     pub(crate) left_out: Option<u64>,
+    /// Why a task was left out, if one was.
+    pub(crate) skipped: Option<String>,
     /// How often it has waited for indexes and begun once more.
     pub(crate) looks: usize,
 }

@@ -50,7 +50,8 @@ impl Job {
         })
     }
 
-    /// Ends the job. What is kept of it shows that it was done, if it did something.
+    /// Ends the job. What is kept of it shows that it was done, if it did something or left something
+    /// out.
     pub(crate) fn end(
         &self,
         sidecar: &TableName,
@@ -63,7 +64,7 @@ impl Job {
             condition: Some(self.is_ours()),
             return_item_on_failure: false,
         });
-        if progress.done == 0 {
+        if progress.done == 0 && progress.last_error.is_none() {
             return vec![delete];
         }
         let mut item = sidecar::key(DONE, &self.id);
@@ -283,7 +284,7 @@ impl Work {
     }
 }
 
-const CHANGING: [&str; 12] = [
+const CHANGING: [&str; 13] = [
     CHUNKS,
     "task",
     "listing",
@@ -293,6 +294,7 @@ const CHANGING: [&str; 12] = [
     "hasMoved",
     "leftOut",
     "lastError",
+    "skipped",
     LOOKS,
     LEASE_OWNER,
     LEASE_UNTIL,
@@ -316,6 +318,8 @@ fn changing(progress: &Progress, lease: Option<&Lease>) -> Map {
     }
     let error = progress.last_error.as_deref();
     map.extend(error.map(|error| ("lastError".to_owned(), Value::from(error))));
+    let skipped = progress.skipped.as_deref();
+    map.extend(skipped.map(|skipped| ("skipped".to_owned(), Value::from(skipped))));
     if let Some(lease) = lease {
         let owner = lease.owner.as_deref();
         map.extend(owner.map(|owner| (LEASE_OWNER.to_owned(), Value::from(owner))));
@@ -360,6 +364,7 @@ fn parse(item: &Item) -> Option<Job> {
             refused: size("refused")?,
             has_moved: item.get("hasMoved")? == &Value::Bool(true),
             last_error: text(item, "lastError"),
+            skipped: text(item, "skipped"),
             left_out: size("leftOut"),
             looks: place(LOOKS).unwrap_or_default(),
         },

@@ -629,3 +629,27 @@ async fn a_worker_goes_on_with_what_it_had_in_the_stage_before() {
     in_time.await.expect("it does not wait for its own lease");
     assert_eq!(counted(&*store).await, only_the_other_shelf());
 }
+
+/// A job that leaves a task out says so when it is done.
+#[tokio::test]
+async fn a_task_that_was_left_out_leaves_a_trace() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let partita = open(&store, manual(), 1).await;
+    let mut job = job_of_pages();
+    for task in &mut job.tasks {
+        if let Work::Referring(work) = &mut task.work {
+            work.entity = "Leaf".to_owned();
+        }
+    }
+    let put = job.put(&partita.blueprint.sidecar);
+    let request = partita_store::request::TransactWriteItems {
+        actions: vec![put],
+        token: None,
+    };
+    store.transact_write_items(request).await.unwrap();
+    assert_eq!(partita.run_jobs().await, Ok(1));
+    let job = only_job(&partita).await;
+    assert_eq!(job.state, JobState::Done);
+    let error = job.last_error.expect("it says what was left out");
+    assert!(error.contains("has no"), "{error}");
+}

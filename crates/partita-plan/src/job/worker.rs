@@ -108,7 +108,7 @@ impl Partita {
             return Ok(0);
         }
         let mut done = 1;
-        if !is_whole || job.progress.left_out.is_some() {
+        if !is_whole || job.progress.left_out.is_some() || job.progress.skipped.is_some() {
             return Ok(done);
         }
         let owner = job.lease_owner().unwrap_or_default().to_owned();
@@ -536,7 +536,7 @@ impl Partita {
         let mut progress = job.progress.clone();
         // Why something was left out is kept.
         if progress.left_out.unwrap_or(0) == 0 {
-            progress.last_error = None;
+            progress.last_error = progress.skipped.clone();
         }
         let ending = job.end(sidecar, &progress, self.clock.now_millis());
         let mut steps: Vec<Step> = ending.into_iter().map(ours).collect();
@@ -579,6 +579,7 @@ impl Partita {
             listing: 0,
             after: None,
             last_error: Some(message.to_owned()),
+            skipped: Some(message.to_owned()),
             ..job.progress.clone()
         };
         self.advance(job, next).await?;
