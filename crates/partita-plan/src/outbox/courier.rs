@@ -216,10 +216,15 @@ impl Courier {
         let passes = (0..SHARDS).map(|shard| self.shard(channel, shard, manner));
         let mut passes = stream::iter(passes).buffer_unordered(shards);
         let mut all = Round::default();
+        let mut failure = None;
+        // Whatever is being delivered comes to its end, also where something else fails.
         while let Some(pass) = passes.next().await {
-            all.add(pass?);
+            match pass {
+                Ok(pass) => all.add(pass),
+                Err(error) => failure = Some(error),
+            }
         }
-        Ok(all)
+        failure.map_or(Ok(all), Err)
     }
 
     /// Goes once through what waits in one part of a channel.
@@ -247,7 +252,7 @@ impl Courier {
                 return Ok(all);
             }
             let page = self.partita.runner.query(&request).await?;
-            let chains = chains(&page.items, &held)?;
+            let chains = chains(&page.items, &held);
             #[cfg(test)]
             let chains = self.disordered(chains);
             let chains = chains.into_iter().map(|(item, rows)| async move {
@@ -255,14 +260,24 @@ impl Courier {
                 Ok::<_, PlanError>((item, round))
             });
             let mut chains = stream::iter(chains).buffer_unordered(width);
+            let mut failure = None;
             while let Some(done) = chains.next().await {
-                let (item, round) = done?;
+                let (item, round) = match done {
+                    Ok(done) => done,
+                    Err(error) => {
+                        failure = Some(error);
+                        continue;
+                    }
+                };
                 if round.next_millis.is_some() {
                     held.insert(item);
                 }
                 all.add(round);
             }
             drop(chains);
+            if let Some(error) = failure {
+                return Err(error);
+            }
             match page.last_key {
                 None => return Ok(all),
                 last_key => request.start_after = last_key,
@@ -421,6 +436,11 @@ impl Courier {
                     event: event.clone(),
                 }
             }
+            Stored::Unreadable(_) => {
+                return Err(Undelivered::Never(
+                    "it has not the form of a message".to_owned(),
+                ));
+            }
         };
         Ok(Message {
             id: row.id.clone(),
@@ -488,10 +508,10 @@ impl Courier {
 }
 
 /// The rows of a page by their items, each in order, without those whose earlier messages wait.
-fn chains(items: &[Item], held: &HashSet<u64>) -> Result<Vec<(u64, Vec<Row>)>, PlanError> {
+fn chains(items: &[Item], held: &HashSet<u64>) -> Vec<(u64, Vec<Row>)> {
     let mut chains: Vec<(u64, Vec<Row>)> = Vec::new();
     for item in items {
-        let row = Row::read(item)?;
+        let row = Row::read(item);
         let digest = row.digest();
         if held.contains(&digest) {
             continue;
@@ -501,5 +521,5 @@ fn chains(items: &[Item], held: &HashSet<u64>) -> Result<Vec<(u64, Vec<Row>)>, P
             None => chains.push((digest, vec![row])),
         }
     }
-    Ok(chains)
+    chains
 }

@@ -10,6 +10,9 @@ use crate::error::PlanError;
 use crate::partita::Partita;
 use crate::sidecar;
 
+/// What is shown of a message that cannot be read.
+const UNREADABLE: &str = "not readable";
+
 /// A message as `partita outbox` shows it. The text of a mail is shown to nobody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,6 +65,7 @@ impl OutboxEntry {
         let (to, what) = match row.stored {
             Stored::Mail { to, subject, .. } => (Some(to), subject),
             Stored::Event(event) => (None, event.kind),
+            Stored::Unreadable(_) => (None, UNREADABLE.to_owned()),
         };
         OutboxEntry {
             id: row.id,
@@ -150,9 +154,7 @@ impl Partita {
         let found = found_or_none(found)?;
         let mut found = places.into_iter().zip(found.unwrap_or_default());
         let found = found.find_map(|(place, item)| Some((place, item?)));
-        found
-            .map(|(place, item)| Ok((place, Row::read(&item)?)))
-            .transpose()
+        Ok(found.map(|(place, item)| (place, Row::read(&item))))
     }
 
     async fn channels_or_none(&self) -> Result<Vec<Channel>, PlanError> {
@@ -169,7 +171,7 @@ impl Partita {
                 return Ok(rows);
             };
             for item in &page.items {
-                let row = Row::read(item)?;
+                let row = Row::read(item);
                 if !row.is_to_nobody() {
                     rows.push(row);
                 }

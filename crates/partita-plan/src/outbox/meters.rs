@@ -82,10 +82,6 @@ impl Partita {
         };
         let page = self.runner.query(&request).await?;
         let rows = page.items.iter().map(Row::read);
-        let is_told = |row: &Result<Row, PlanError>| match row {
-            Ok(row) => !row.is_to_nobody(),
-            Err(_) => true,
-        };
-        rows.filter(is_told).collect()
+        Ok(rows.filter(|row| !row.is_to_nobody()).collect())
     }
 }

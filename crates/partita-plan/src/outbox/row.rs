@@ -3,14 +3,12 @@
 use partita_core::expression::{Comparator, Condition, Operand, Path, Update};
 use partita_core::{Item, Map, Number, Value};
 use partita_design::sidecar::OUTBOX;
-use partita_store::StoreError;
 use partita_store::request::{DeleteItem, PutItem, TransactAction, UpdateItem};
 use partita_store::table::TableName;
 use sha2::{Digest as _, Sha256};
 use ulid::Ulid;
 
 use super::message::{Channel, Event};
-use crate::error::PlanError;
 use crate::place::{Address, Place};
 use crate::sidecar;
 
@@ -53,6 +51,8 @@ pub(crate) enum Stored {
         sealed: Vec<u8>,
     },
     Event(Event),
+    /// Whatever there is, if it has not the form of a message.
+    Unreadable(Item),
 }
 
 /// What came of a message so far.
@@ -158,7 +158,12 @@ impl Row {
     }
 
     fn partition(&self) -> String {
-        partition(&self.channel, shard_of(self.digest()))
+        match &self.stored {
+            // What has not the form of a message need not be where one would be.
+            Stored::Unreadable(item) => text(item, sidecar::PARTITION).filter(|at| *at != parked()),
+            Stored::Mail { .. } | Stored::Event(_) => None,
+        }
+        .unwrap_or_else(|| partition(&self.channel, shard_of(self.digest())))
     }
 
     /// Records it where it waits, unless it is there.
@@ -231,13 +236,20 @@ impl Row {
     }
 
     fn to_map(&self) -> Map {
-        let mut map = Map::from([
-            ("channel", Value::from(self.channel.word())),
-            ("of", Value::from(self.of.as_str())),
-            ("cause", Value::from(self.cause.as_str())),
-            ("created", number(self.created_millis)),
-        ]);
+        let mut map = Map::from([("channel", Value::from(self.channel.word()))]);
+        if !matches!(self.stored, Stored::Unreadable(_)) {
+            map.insert("of", Value::from(self.of.as_str()));
+            map.insert("cause", Value::from(self.cause.as_str()));
+            map.insert("created", number(self.created_millis));
+        }
         match &self.stored {
+            Stored::Unreadable(item) => {
+                let own = [sidecar::PARTITION, sidecar::SORT, "channel"];
+                let others = item
+                    .iter()
+                    .filter(|(name, _)| !own.contains(&name.as_str()));
+                map.extend(others.map(|(name, value)| (name.clone(), value.clone())));
+            }
             Stored::Mail {
                 to,
                 subject,
@@ -257,12 +269,26 @@ impl Row {
         map
     }
 
-    /// Reads a message.
-    pub(crate) fn read(item: &Item) -> Result<Row, PlanError> {
-        Row::parse(item).ok_or_else(|| {
-            PlanError::Store(StoreError::Corrupt {
-                message: "a message in the outbox has not the form of one".to_owned(),
-            })
+    /// Reads a message. One that cannot be read is as good as one that cannot be delivered: it is
+    /// parked, and the others go on.
+    pub(crate) fn read(item: &Item) -> Row {
+        Row::parse(item).unwrap_or_else(|| {
+            let id = text(item, sidecar::SORT).unwrap_or_default();
+            let created = Ulid::from_string(&id).map_or(0, |id| id.timestamp_ms());
+            Row {
+                channel: channel_of(item).unwrap_or(Channel::Mail),
+                of: text(item, "of").unwrap_or_default(),
+                cause: text(item, "cause").unwrap_or_default(),
+                created_millis: i64::try_from(created).unwrap_or(0),
+                stored: Stored::Unreadable(item.clone()),
+                tries: Tries {
+                    attempts: 0,
+                    due_millis: integer(item, DUE).unwrap_or_default(),
+                    failing_since: integer(item, FAILING),
+                    error: text(item, ERROR),
+                },
+                id,
+            }
         })
     }
 
@@ -314,6 +340,16 @@ impl Tries {
         }
         map
     }
+}
+
+/// The channel that a row names, or on which it waits.
+fn channel_of(item: &Item) -> Option<Channel> {
+    let named = item.get("channel").and_then(Value::as_str);
+    named.and_then(Channel::parse).or_else(|| {
+        let partition = item.get(sidecar::PARTITION)?.as_str()?;
+        let (channel, _) = partition.strip_prefix(OUTBOX)?.rsplit_once('#')?;
+        Channel::parse(channel)
+    })
 }
 
 /// Where the messages of an item are among those of a channel.

@@ -245,9 +245,8 @@ impl Partita {
             let TransactAction::Put(put) = action else {
                 continue;
             };
-            if let Ok(row) = Row::read(&put.item)
-                && let super::row::Stored::Event(event) = &row.stored
-            {
+            let row = Row::read(&put.item);
+            if let super::row::Stored::Event(event) = &row.stored {
                 let message = Message {
                     id: row.id.clone(),
                     design: "shop".to_owned(),

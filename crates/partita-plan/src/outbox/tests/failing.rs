@@ -120,3 +120,52 @@ async fn a_text_of_another_secret_is_parked() {
     let round = courier.deliver().await.unwrap();
     assert_eq!((round.delivered, round.parked), (2, 1));
 }
+
+/// A row that nobody can read is parked, and holds nobody.
+#[tokio::test]
+async fn what_cannot_be_read_is_parked_and_the_others_go_on() {
+    use partita_core::Value;
+    use partita_store::request::{PutItem, ReturnValues};
+
+    use crate::outbox::row::partition;
+    use crate::sidecar;
+
+    let (store, clock) = (model(), manual());
+    let partita = Arc::new(open(&store, clock.clone(), 1).await);
+    for order in ["o", "p", "q", "r"] {
+        run(&partita, create(order)).await.unwrap();
+    }
+    let billing = Channel::Receiver("billing".to_owned());
+    let ids = ["01JGFJJZ00000000000000DVNE", "01JGFJJZ00000000000000DVNF"];
+    for (at, id) in ids.into_iter().enumerate() {
+        // One is not even where its id belongs.
+        let shards = 0..crate::outbox::row::SHARDS;
+        let shard = shards.clone().nth(at).unwrap_or_default();
+        let mut item = sidecar::key(&partition(&billing, shard), id);
+        item.insert("of", Value::from("Order o"));
+        let put = PutItem::new(partita.blueprint.sidecar.clone(), item);
+        store.put_item(put, ReturnValues::None).await.unwrap();
+    }
+    let recipient = Recipient::willing(&store);
+    let courier = Courier::new(partita.clone(), recipient.clone());
+    let round = courier.deliver().await.unwrap();
+    assert_eq!((round.delivered, round.parked), (12, 2));
+    let left = partita.outbox(10).await.unwrap();
+    assert_eq!(left.len(), 2);
+    for one in &left {
+        assert_eq!(one.state, OutboxState::Parked);
+        assert_eq!(
+            (one.channel.as_str(), one.of.as_str()),
+            ("send:billing", "Order o")
+        );
+        let error = one.last_error.as_deref();
+        assert_eq!(error, Some("it has not the form of a message"));
+    }
+    let states = partita.outbox_state().await.unwrap();
+    assert_eq!(states["send:billing"].parked, 2);
+    // Tried again, it is parked again.
+    assert!(partita.retry_message(ids[0]).await.unwrap());
+    assert_eq!(courier.deliver().await.unwrap().parked, 1);
+    assert!(partita.drop_message(ids[0]).await.unwrap());
+    assert_eq!(partita.outbox(10).await.unwrap().len(), 1);
+}
