@@ -10,11 +10,13 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | `budget` | the memory that all feeds share |
 //! | `hub` | the feeds of a design, and which changes concern which |
 //! | `meters` | what is counted |
 //! | `outlet` | what waits to be sent |
 //! | `text` | events as text |
 
+mod budget;
 mod hub;
 mod meters;
 mod outlet;
@@ -32,7 +34,7 @@ use axum::response::Response;
 use futures::stream;
 use partita_plan::feed::{Feed, FeedIds, FeedMoment, Lost};
 use partita_plan::{Current, Operation, Partita};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::admin::ALIVE_EVERY;
 use crate::app::App;
@@ -41,6 +43,7 @@ use crate::intake::answers::Reader;
 use crate::problem::{Problem, ProblemKind};
 use crate::request::Request;
 use crate::shares::{HeldShare, Shares, Short};
+use budget::Budget;
 use hub::{Hub, HubHandle};
 use meters::OpenFeed;
 use outlet::{Drained, Inlet};
@@ -53,6 +56,9 @@ pub const EVENT_STREAM: &str = "text/event-stream";
 /// The header with the id of the last event that a client has seen.
 const LAST_EVENT_ID: &str = "Last-Event-ID";
 
+/// Feeds that begin at the same time. Each reads up to 16 MB of rows; further ones wait.
+const BEGINNING_MAX: usize = 8;
+
 /// What feeds are granted.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedLimits {
@@ -62,6 +68,8 @@ pub struct FeedLimits {
     pub per_caller: usize,
     /// Bytes of events that wait for one reader.
     pub buffer_bytes: usize,
+    /// Bytes that all feeds take together: events that wait, and what decides on rows.
+    pub memory_bytes: usize,
     /// How often something is sent where nothing happens.
     pub alive_every: Duration,
 }
@@ -72,6 +80,7 @@ impl Default for FeedLimits {
             all: 2048,
             per_caller: 32,
             buffer_bytes: 1_048_576,
+            memory_bytes: 256 * 1_048_576,
             alive_every: ALIVE_EVERY,
         }
     }
@@ -83,6 +92,9 @@ pub(crate) struct Feeds {
     places: Arc<Shares>,
     /// Those of callers without a token, who leave the others theirs.
     unknown_places: Arc<Shares>,
+    budget: Arc<Budget>,
+    /// Feeds that read their rows at the same time.
+    beginning: Semaphore,
     /// For each design, the hub of the stage that it was last asked in.
     hubs: Mutex<HashMap<String, (Arc<Partita>, HubHandle)>>,
 }
@@ -99,6 +111,8 @@ impl Feeds {
             limits,
             places: Shares::new(limits.all, limits.per_caller),
             unknown_places: Shares::new((limits.all / 2).max(1), limits.per_caller),
+            budget: Budget::new(limits.memory_bytes),
+            beginning: Semaphore::new(BEGINNING_MAX),
             hubs: Mutex::default(),
         }
     }
@@ -117,7 +131,8 @@ impl Feeds {
             return Ok(hub.clone());
         }
         let buffer_bytes = self.limits.buffer_bytes;
-        let hub = Hub::start(partita.clone(), buffer_bytes, meters.clone()).await?;
+        let budget = self.budget.clone();
+        let hub = Hub::start(partita.clone(), buffer_bytes, budget, meters.clone()).await?;
         let mut hubs = self.hubs();
         // Somebody else may have started one meanwhile. Two of them do no harm.
         hubs.insert(name.clone(), (partita.clone(), hub.clone()));
@@ -194,6 +209,8 @@ impl FeedCall<'_> {
         };
         let place = places.take(self.reader.holder(), 1).map_err(no_place)?;
         let mut feed = self.partita.feed(self.caller, &operation).await?;
+        let turn = feeds.beginning.acquire().await;
+        let _turn = turn.map_err(|_| Problem::internal())?;
         let hub = feeds.hub(self.partita, meters).await?;
         let (member, at, inlet) = hub.join().await?;
         let mut opening = text::opening();

@@ -243,6 +243,11 @@ impl Feed {
         self.memory.next_expiry_millis()
     }
 
+    /// About how many bytes it takes as long as it goes on.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory.bytes()
+    }
+
     /// Makes the ids of its events.
     pub fn ids(&self) -> &Arc<FeedIds> {
         &self.ids

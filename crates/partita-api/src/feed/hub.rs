@@ -15,6 +15,7 @@ use partita_plan::feed::{
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::error;
 
+use super::budget::{Budget, Charge};
 use super::meters::FeedMeters;
 use super::outlet::{Inlet, Outlet, outlet};
 use super::text;
@@ -22,8 +23,10 @@ use crate::problem::Problem;
 
 /// Requests that wait for a hub.
 const MESSAGES_MAX: usize = 1024;
-/// Steps that are kept for a feed which still looks at its rows.
+/// Steps that are kept for a feed which still looks at its rows, and their bytes. Feeds that wait at
+/// the same time share their steps, so that this bounds what a hub keeps.
 const HELD_MAX: usize = 256;
+const HELD_BYTES_MAX: usize = 32 * 1_048_576;
 /// How often feeds whose readers are gone are looked for, beside the messages that they send.
 const EXPIRY_WAIT_MAX: Duration = Duration::from_secs(3600);
 
@@ -106,17 +109,42 @@ pub(super) struct Hub {
     expiring: BTreeSet<(i64, u64)>,
     position: watch::Sender<FeedPosition>,
     buffer_bytes: usize,
+    budget: Arc<Budget>,
     meters: Arc<FeedMeters>,
 }
 
 struct Entry {
     outlet: Outlet,
+    /// What is remembered for it.
+    memory: Charge,
     state: State,
+}
+
+/// Steps that wait for a feed.
+struct Held<T> {
+    steps: Vec<T>,
+    bytes: usize,
+}
+
+impl<T> Default for Held<T> {
+    fn default() -> Self {
+        let steps = Vec::new();
+        Held { steps, bytes: 0 }
+    }
+}
+
+impl<T> Held<T> {
+    /// Keeps one more; false if that is too much.
+    fn push(&mut self, step: T, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.steps.push(step);
+        self.steps.len() <= HELD_MAX && self.bytes <= HELD_BYTES_MAX
+    }
 }
 
 enum State {
     /// Its rows are still looked at; these steps are to be said then.
-    Waiting(Vec<Arc<Changes>>),
+    Waiting(Held<Arc<Changes>>),
     Live {
         feed: Box<Feed>,
         interests: Vec<Interest>,
@@ -131,6 +159,7 @@ impl Hub {
     pub(super) async fn start(
         partita: Arc<Partita>,
         buffer_bytes: usize,
+        budget: Arc<Budget>,
         meters: Arc<FeedMeters>,
     ) -> Result<HubHandle, Problem> {
         let mut tail = partita.tail().await?;
@@ -146,6 +175,7 @@ impl Hub {
             expiring: BTreeSet::new(),
             position: watch::Sender::new(position),
             buffer_bytes,
+            budget,
             meters,
         };
         tokio::spawn(hub.run());
@@ -202,9 +232,14 @@ impl Hub {
             self.step_to().await?
         };
         self.next_id += 1;
-        let (outlet, inlet) = outlet(self.buffer_bytes, self.position.subscribe());
-        let state = State::Waiting(Vec::new());
-        self.members.insert(self.next_id, Entry { outlet, state });
+        let waiting = self.budget.charge();
+        let (outlet, inlet) = outlet(self.buffer_bytes, waiting, self.position.subscribe());
+        let entry = Entry {
+            outlet,
+            memory: self.budget.charge(),
+            state: State::Waiting(Held::default()),
+        };
+        self.members.insert(self.next_id, entry);
         Ok((self.next_id, moment, inlet))
     }
 
@@ -221,7 +256,7 @@ impl Hub {
         let State::Waiting(held) = std::mem::replace(&mut entry.state, live) else {
             return;
         };
-        for changes in held {
+        for changes in held.steps {
             self.tell(id, &changes, None).await;
         }
         self.settle(id);
@@ -270,11 +305,10 @@ impl Hub {
     fn hold(&mut self, changes: &Arc<Changes>) {
         let mut slow = Vec::new();
         for (id, entry) in &mut self.members {
-            if let State::Waiting(held) = &mut entry.state {
-                held.push(changes.clone());
-                if held.len() > HELD_MAX {
-                    slow.push(*id);
-                }
+            if let State::Waiting(held) = &mut entry.state
+                && !held.push(changes.clone(), changes.bytes())
+            {
+                slow.push(*id);
             }
         }
         for id in slow {
@@ -285,7 +319,7 @@ impl Hub {
     /// Has a feed say what some changes mean to it: those that it was found to be interested in, or
     /// whichever of them concern it.
     async fn tell(&mut self, id: u64, changes: &Changes, touched: Option<&[Touched]>) {
-        let Some(Entry { outlet, state }) = self.members.get_mut(&id) else {
+        let Some(Entry { outlet, state, .. }) = self.members.get_mut(&id) else {
             return;
         };
         let State::Live { feed, last_id, .. } = state else {
@@ -328,11 +362,15 @@ impl Hub {
                     expiry,
                     ..
                 },
+            memory,
             ..
         }) = self.members.get_mut(&id)
         else {
             return;
         };
+        if !memory.set(feed.memory_bytes()) {
+            return self.lose(id, "all feeds together take as much memory as they may");
+        }
         for interest in feed.take_interests() {
             self.interests.entry(interest.clone()).or_default().push(id);
             interests.push(interest);
@@ -412,4 +450,19 @@ fn put(
     text::push_events(&mut said, partita.design(), events, last_id.as_deref(), &id);
     *last_id = Some(id);
     outlet.put(said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_for_a_feed_is_bounded_in_number_and_bytes() {
+        let mut small = Held::default();
+        assert!((0..HELD_MAX).all(|step| small.push(step, 1)));
+        assert!(!small.push(HELD_MAX, 1));
+        let mut large = Held::default();
+        assert!(large.push(0, HELD_BYTES_MAX));
+        assert!(!large.push(1, 1));
+    }
 }

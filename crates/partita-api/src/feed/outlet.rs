@@ -1,12 +1,12 @@
 //! What waits to be sent to one reader: bounded, and nobody waits for room in it.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use partita_plan::feed::{FeedIds, FeedPosition};
 use tokio::sync::{mpsc, watch};
 
+use super::budget::Charge;
 use super::hub::Leaving;
 use super::text;
 use crate::shares::HeldShare;
@@ -33,9 +33,9 @@ pub(super) struct Inlet {
     leaving: Option<Leaving>,
 }
 
-#[derive(Default)]
 struct Shared {
-    bytes: AtomicUsize,
+    /// What waits.
+    waiting: Charge,
     lost: OnceLock<&'static str>,
 }
 
@@ -51,9 +51,14 @@ pub(super) enum Drained {
 }
 
 /// Both ends. The hub says how far it has come in `position`.
-pub(super) fn outlet(bytes_max: usize, position: watch::Receiver<FeedPosition>) -> (Outlet, Inlet) {
+pub(super) fn outlet(
+    bytes_max: usize,
+    waiting: Charge,
+    position: watch::Receiver<FeedPosition>,
+) -> (Outlet, Inlet) {
     let (sender, receiver) = mpsc::channel(STEPS_MAX);
-    let shared = Arc::new(Shared::default());
+    let lost = OnceLock::new();
+    let shared = Arc::new(Shared { waiting, lost });
     let outlet = Outlet {
         sender,
         shared: shared.clone(),
@@ -73,14 +78,21 @@ impl Outlet {
     /// Adds events; false if the reader is gone or too slow.
     pub(super) fn put(&self, events: Vec<u8>) -> bool {
         let bytes = events.len();
-        let waiting = self.shared.bytes.fetch_add(bytes, Ordering::Relaxed);
+        let waiting = &self.shared.waiting;
         // One step may be larger than the bound, if nothing else waits.
-        let has_room = waiting == 0 || waiting + bytes <= self.bytes_max;
-        if has_room && self.sender.try_send(events.into()).is_ok() {
-            return true;
+        if waiting.bytes() > 0 && waiting.bytes() + bytes > self.bytes_max {
+            self.lose("the reader is too slow");
+            return false;
         }
-        self.lose("the reader is too slow");
-        false
+        if !waiting.add(bytes) {
+            self.lose("too much waits for all readers together");
+            return false;
+        }
+        if self.sender.try_send(events.into()).is_err() {
+            self.lose("the reader is too slow");
+            return false;
+        }
+        true
     }
 
     /// Has the reader begin again.
@@ -102,27 +114,39 @@ impl Inlet {
         }
         match self.receiver.recv().await {
             Some(events) => {
-                self.shared.bytes.fetch_sub(events.len(), Ordering::Relaxed);
+                self.shared.waiting.sub(events.len());
                 Drained::Events(events)
             }
-            None => match self.shared.lost.get() {
-                Some(why) => Drained::Lost(why),
-                None => Drained::Over,
-            },
+            None => self.ended(),
+        }
+    }
+
+    fn ended(&self) -> Drained {
+        match self.shared.lost.get() {
+            Some(why) => Drained::Lost(why),
+            None => Drained::Over,
         }
     }
 
     /// What is sent after a while without events: how far the feed has come.
     pub(super) fn silent(&mut self, ids: &FeedIds) -> Drained {
+        match self.quiet() {
+            Ok(position) => Drained::Silence(text::silence(&ids.id(&position)).into()),
+            Err(drained) => drained,
+        }
+    }
+
+    /// How far the feed has come, if nothing else is to be said.
+    fn quiet(&mut self) -> Result<FeedPosition, Drained> {
         // INVARIANT: the hub says how far it has come after it has put the events up to there. So
         // the word is taken first: if nothing waits then, everything up to it was sent.
         let position = self.position.borrow().clone();
         match self.receiver.try_recv() {
             Ok(events) => {
-                self.shared.bytes.fetch_sub(events.len(), Ordering::Relaxed);
-                Drained::Events(events)
+                self.shared.waiting.sub(events.len());
+                Err(Drained::Events(events))
             }
-            Err(_) => Drained::Silence(text::silence(&ids.id(&position)).into()),
+            Err(_) => Ok(position),
         }
     }
 
@@ -141,33 +165,45 @@ impl Inlet {
 
 #[cfg(test)]
 mod tests {
+    use super::super::budget::Budget;
     use super::*;
 
-    fn both(bytes_max: usize) -> (Outlet, mpsc::Receiver<Bytes>, Arc<Shared>) {
-        let (sender, receiver) = mpsc::channel(STEPS_MAX);
-        let shared = Arc::new(Shared::default());
-        let outlet = Outlet {
-            sender,
-            shared: shared.clone(),
+    fn both(bytes_max: usize, all_max: usize) -> (Outlet, Inlet) {
+        let position = serde_json::from_str(r#"{"s":[],"t":0,"r":true}"#);
+        let position = watch::Sender::new(position.expect("it is a position"));
+        outlet(
             bytes_max,
-        };
-        (outlet, receiver, shared)
+            Budget::new(all_max).charge(),
+            position.subscribe(),
+        )
     }
 
     #[test]
     fn a_slow_reader_is_lost_and_nobody_waits() {
-        let (outlet, mut receiver, shared) = both(10);
+        let (outlet, mut inlet) = both(10, usize::MAX);
         // The first may be larger.
         assert!(outlet.put(vec![b'x'; 20]));
         assert!(!outlet.put(vec![b'x'; 1]));
-        assert_eq!(shared.lost.get(), Some(&"the reader is too slow"));
-        assert_eq!(receiver.try_recv().unwrap().len(), 20);
-        assert!(receiver.try_recv().is_err());
+        let lost = inlet.shared.lost.get();
+        assert_eq!(lost, Some(&"the reader is too slow"));
+        assert_eq!(inlet.receiver.try_recv().unwrap().len(), 20);
+        assert!(inlet.receiver.try_recv().is_err());
+    }
+
+    #[test]
+    fn what_waits_for_all_readers_is_bounded() {
+        let (outlet, mut inlet) = both(100, 30);
+        assert!(outlet.put(vec![b'x'; 20]));
+        assert!(matches!(inlet.quiet(), Err(Drained::Events(_))));
+        assert!(outlet.put(vec![b'x'; 20]));
+        assert!(!outlet.put(vec![b'x'; 20]));
+        let lost = inlet.shared.lost.get();
+        assert_eq!(lost, Some(&"too much waits for all readers together"));
     }
 
     #[test]
     fn many_small_steps_are_too_many_as_well() {
-        let (outlet, _receiver, _) = both(usize::MAX);
+        let (outlet, _inlet) = both(usize::MAX, usize::MAX);
         let taken = (0..=STEPS_MAX).take_while(|_| outlet.put(b"x".to_vec()));
         assert_eq!(taken.count(), STEPS_MAX);
     }

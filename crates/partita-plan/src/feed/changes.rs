@@ -46,6 +46,7 @@ pub struct FeedMoment {
 pub struct Changes {
     partita: Arc<Partita>,
     items: Arc<FxHashMap<Address, Change>>,
+    bytes: usize,
     /// Reads what was there before.
     pub(super) before: Arc<dyn Store>,
     /// The moment after it.
@@ -300,6 +301,7 @@ impl FeedMoment {
         Ok(Some(Changes {
             partita: partita.clone(),
             items,
+            bytes,
             before,
             to: self.clone(),
         }))
@@ -327,6 +329,11 @@ impl Changes {
     /// Whether nothing has changed.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
+    }
+
+    /// The bytes of the records that they were read from.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn of(&self, place: &Address) -> Option<&Change> {

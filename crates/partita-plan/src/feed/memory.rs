@@ -21,6 +21,11 @@ const EXPIRING_MAX: usize = 8_192;
 /// Lists that decide on rows.
 const LISTS_MAX: usize = 64;
 
+/// About what is taken by an item that decides on rows, with its key in the hub as well, and by a
+/// row of one or an instant.
+const ITEM_BYTES: usize = 512;
+const ROW_BYTES: usize = 128;
+
 pub(super) struct Memory {
     table: TableName,
     range: Range,
@@ -70,6 +75,13 @@ impl Memory {
             expiring_count: 0,
             interests: interests.into_iter().collect(),
         })
+    }
+
+    /// About how many bytes it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let items = self.led.len() + self.lists.len() + 1;
+        let rows = self.led_count + self.expiring_count;
+        items * ITEM_BYTES + rows * ROW_BYTES
     }
 
     /// Whether an item, as it is stored, has the keys that are asked for.

@@ -166,6 +166,7 @@ async fn a_step_that_fails_passes_over_nothing() {
         panic!("it is too much");
     };
     assert_eq!(changes.places().count(), 2);
+    assert_eq!(changes.bytes(), 20);
 }
 
 /// A copy of a store, put back and written to, has other records under the same numbers.
