@@ -75,6 +75,7 @@ impl Committer {
         thread::Builder::new()
             .name("partita-committer".to_owned())
             .spawn(move || {
+                let _noticed = Noticed(committer.meters.clone());
                 while let Some(turn) = waiting.next() {
                     match turn {
                         Turn::Write(first) => committer.turn(first, &mut waiting),
@@ -238,6 +239,20 @@ impl Committer {
         let synced = sealed.and_then(|()| self.commits.sync());
         if let Err(error) = synced.and_then(|()| self.commits.close()) {
             tracing::warn!("the store was not sealed: {error}");
+        }
+    }
+}
+
+/// Has it known if the thread ends by a panic: nothing is written any more, and health checks must
+/// not say that all is well.
+struct Noticed(Arc<CommitMeters>);
+
+impl Drop for Noticed {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let cause = "the thread that writes has panicked; restart the process to write again";
+            tracing::error!("{cause}");
+            self.0.set_stopped(Some(cause.to_owned()));
         }
     }
 }

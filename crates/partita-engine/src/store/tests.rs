@@ -34,6 +34,55 @@ impl Commits for Failing {
     }
 }
 
+/// Commits until it is made to panic.
+struct Panicking {
+    inner: Box<dyn Commits>,
+    is_broken: Arc<AtomicBool>,
+}
+
+impl Commits for Panicking {
+    fn commit(&mut self, edits: Vec<Edit>, now_millis: i64) -> Result<(), StorageError> {
+        assert!(!self.is_broken.load(Ordering::SeqCst), "it is made to");
+        self.inner.commit(edits, now_millis)
+    }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        self.inner.sync()
+    }
+}
+
+/// Whoever asks how the store is hears that nothing is written any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_committer_that_panics_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    let opened = directory::open(directory.path(), Durability::Sync, StorageRoom::SMALL);
+    let (views, commits) = opened.unwrap();
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let commits = Panicking {
+        inner: Box::new(commits),
+        is_broken: is_broken.clone(),
+    };
+    let store = EngineStore::on(
+        directory.path(),
+        Arc::new(views),
+        Box::new(commits),
+        Options::new(clock()),
+    );
+    let store = store.unwrap();
+    create_table(&store).await;
+    assert_eq!(store.meters().unwrap().stopped, None);
+    is_broken.store(true, Ordering::SeqCst);
+    put(&store, "during").await.unwrap_err();
+    put(&store, "after").await.unwrap_err();
+    for _ in 0..1_000 {
+        if store.meters().unwrap().stopped.is_some() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("nobody hears of it");
+}
+
 fn name() -> TableName {
     "notes".parse().unwrap()
 }
