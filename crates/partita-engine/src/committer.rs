@@ -170,7 +170,7 @@ impl Committer {
             self.tokens.remove(token);
         }
         for (token, remembered) in outcome.new_tokens {
-            self.tokens.add(token, remembered);
+            self.tokens.add(&token, remembered);
         }
         Ok(())
     }

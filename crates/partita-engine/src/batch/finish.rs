@@ -68,7 +68,8 @@ impl Batch<'_> {
             let expired = self.tokens.expired(self.now_millis);
             let expired = expired.filter(|token| !self.new_tokens.contains_key(*token));
             let count = EXPIRED_TOKENS_MAX + 2 * self.new_tokens.len();
-            outcome.expired_tokens.extend(expired.take(count).cloned());
+            let expired = expired.take(count).map(Arc::from);
+            outcome.expired_tokens.extend(expired);
             let removed = outcome.expired_tokens.iter();
             edits.extend(removed.map(|token| Edit::Remove(keys::token(token))));
         }

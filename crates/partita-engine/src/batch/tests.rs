@@ -163,7 +163,7 @@ fn key(edit: &Edit) -> &Vec<u8> {
 fn expired_tokens_go_with_other_writes_and_in_bounded_numbers() {
     let mut tokens = Tokens::default();
     for number in 0..1_000 {
-        tokens.add(format!("{number}").into(), Remembered::new(1, 0));
+        tokens.add(&format!("{number}"), Remembered::new(1, 0));
     }
     let (_, outcome) = run(&tokens, WINDOW_MILLIS, []);
     assert!(outcome.edits.is_empty(), "not worth a commit");
@@ -177,7 +177,7 @@ fn expired_tokens_go_with_other_writes_and_in_bounded_numbers() {
 #[test]
 fn an_expired_token_that_is_used_again_stays() {
     let mut tokens = Tokens::default();
-    tokens.add("t".into(), Remembered::new(1, 0));
+    tokens.add("t", Remembered::new(1, 0));
     let writes = [create(), transaction("1", Some("t"))];
     let (answers, outcome) = run(&tokens, WINDOW_MILLIS, writes);
     assert_eq!(answers[1], Ok(None));
