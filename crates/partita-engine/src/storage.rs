@@ -40,8 +40,8 @@ pub(crate) enum Direction {
 
 /// The reading half of a storage; any thread may use it at any time.
 pub(crate) trait Views: Send + Sync {
-    /// All that was committed so far. What is committed later does not change it, and what is
-    /// not on disk yet is not in it.
+    /// All that was committed so far; what is committed later does not change it. What is not on
+    /// disk yet is in it only where not each commit is synced.
     fn view(&self) -> Box<dyn View>;
 
     /// What a view of now has under a key. It may be known without one.

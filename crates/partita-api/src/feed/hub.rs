@@ -27,7 +27,7 @@ const MESSAGES_MAX: usize = 1024;
 /// the same time share their steps, so that this bounds what a hub keeps.
 const HELD_MAX: usize = 256;
 const HELD_BYTES_MAX: usize = 32 * 1_048_576;
-/// How often feeds whose readers are gone are looked for, beside the messages that they send.
+/// How long the hub sleeps at most. The clock of items may be set while it does.
 const EXPIRY_WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// What is asked of a hub.

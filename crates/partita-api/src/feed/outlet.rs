@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use axum::body::Bytes;
 use partita_plan::feed::{FeedIds, FeedPosition};
+use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{mpsc, watch};
 
 use super::budget::Charge;
@@ -138,15 +139,20 @@ impl Inlet {
 
     /// How far the feed has come, if nothing else is to be said.
     fn quiet(&mut self) -> Result<FeedPosition, Drained> {
-        // INVARIANT: the hub says how far it has come after it has put the events up to there. So
-        // the word is taken first: if nothing waits then, everything up to it was sent.
+        // INVARIANT: the hub says how far it has come after it has put the events up to there, or
+        // has given the feed up. So the word is taken first: if nothing waits then, and the feed
+        // goes on, everything up to it was sent.
         let position = self.position.borrow().clone();
         match self.receiver.try_recv() {
             Ok(events) => {
                 self.shared.waiting.sub(events.len());
                 Err(Drained::Events(events))
             }
-            Err(_) => Ok(position),
+            Err(TryRecvError::Disconnected) => Err(self.ended()),
+            Err(TryRecvError::Empty) => match self.shared.lost.get() {
+                Some(why) => Err(Drained::Lost(why)),
+                None => Ok(position),
+            },
         }
     }
 
@@ -206,5 +212,17 @@ mod tests {
         let (outlet, _inlet) = both(usize::MAX, usize::MAX);
         let taken = (0..=STEPS_MAX).take_while(|_| outlet.put(b"x".to_vec()));
         assert_eq!(taken.count(), STEPS_MAX);
+    }
+
+    /// A reader that is told how far a feed has come has been sent everything up to there.
+    #[test]
+    fn a_feed_that_was_given_up_gives_no_sign_of_life() {
+        let (outlet, mut inlet) = both(10, usize::MAX);
+        assert!(inlet.quiet().is_ok());
+        outlet.lose("much has changed");
+        assert!(matches!(inlet.quiet(), Err(Drained::Lost(_))));
+        let (outlet, mut inlet) = both(10, usize::MAX);
+        drop(outlet);
+        assert!(matches!(inlet.quiet(), Err(Drained::Over)));
     }
 }
