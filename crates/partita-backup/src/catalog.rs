@@ -26,8 +26,8 @@ pub(crate) struct ChainObjects {
     /// The first commits of its segments.
     pub(crate) segments: Vec<u64>,
     pub(crate) segment_bytes: u64,
-    /// The numbers of its placings of files.
-    pub(crate) placings: Vec<u64>,
+    /// The numbers of its placings of files, and whether they are whole.
+    pub(crate) placings: Vec<(u64, bool)>,
     /// Its bases that are whole: their names by their first commits.
     pub(crate) bases: Vec<(u64, String)>,
     /// All objects.
@@ -49,8 +49,8 @@ pub struct ChainSummary {
     pub key: Option<String>,
     /// The first commit that it can be restored to, and the last; none if it has no whole base.
     pub moments: Option<(CommitId, CommitId)>,
-    /// What is damaged or missing, of what was looked at: its head, its bases by their names, and its
-    /// last segment.
+    /// What is damaged or missing, of what was looked at: its head, its bases and placings by their
+    /// names, its last segment, and its last placing.
     pub damage: Option<String>,
     /// How many bases it has.
     pub bases: usize,
@@ -76,6 +76,7 @@ impl ChainSummary {
         for base in &reach.bases {
             objects.demand_pieces(base)?;
         }
+        objects.demand_placings(&chain, target).await?;
         self.moments = (!reach.bases.is_empty()).then(|| (reach.first(), reach.last));
         Ok(())
     }
@@ -116,7 +117,7 @@ impl Catalog {
                     chain.segment_bytes += listed.bytes;
                 }
                 Kind::Manifest { base, first } => chain.bases.push((first, base)),
-                Kind::Placing { number } => chain.placings.push(number),
+                Kind::Placing { number, is_whole } => chain.placings.push((number, is_whole)),
                 Kind::Secret | Kind::Part { .. } | Kind::Piece { .. } => {}
             }
             chain.names.push(listed.name);

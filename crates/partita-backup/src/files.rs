@@ -4,16 +4,21 @@
 //! there; it goes after the last commit that names it. So before a segment is shipped, the
 //! directory is looked at, and what is new in it is shipped first. A *placing* says which files
 //! came and went, from which commit on; all placings up to a commit give the files there may be at
-//! that commit. The store itself says which of them its items name.
+//! that commit. The store itself says which of them its items name. Now and then a *whole* placing
+//! has all files that there are, so that neither a server that starts nor a restore reads those
+//! before it.
 //!
-//! The bytes are under their SHA-256, in parts, so a file that two places have is shipped once.
+//! The bytes are under the number of the placing that they came with and their SHA-256, in parts. A
+//! file that two places have at the same time is shipped once; one that comes back is shipped again,
+//! because retention may be about to remove what was shipped before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use bytes::Bytes;
 use partita_engine::{Commit, Edit};
 use partita_store::Entropy;
 use serde::{Deserialize, Serialize};
@@ -23,10 +28,16 @@ use crate::catalog::{Chain, ChainObjects};
 use crate::error::BackupError;
 use crate::names;
 use crate::sealing::hex;
-use crate::target::Target;
+use crate::target::{Target, put_once};
 
 /// Bytes of one part of a file.
 const PART_BYTES: usize = 8 * 1_048_576;
+
+/// Files of one placing, about; a server that starts again need not read those that are placed.
+const PLACED_MAX: usize = 1_000;
+
+/// Placings after which there is a whole one at least.
+const WHOLE_EVERY: u64 = 1_000;
 
 /// A directory with files, and the places in it that are not for good.
 #[derive(Clone, Debug, Default)]
@@ -59,15 +70,37 @@ pub(crate) struct Placed {
     /// The path below the directory, with `/` between its parts.
     pub(crate) path: String,
     pub(crate) sha256: String,
+    /// The number of the placing that its bytes came with.
+    pub(crate) shipped_with: u64,
     pub(crate) bytes: u64,
     /// When it was written, in milliseconds since 1970, so that it is not read again.
     pub(crate) modified_millis: i64,
 }
 
+impl Placed {
+    fn content(&self) -> Content {
+        Content {
+            sha256: self.sha256.clone(),
+            shipped_with: self.shipped_with,
+        }
+    }
+}
+
+/// Bytes that were shipped, as the names of their parts say it.
+///
+/// Bytes that are shipped again have another name, so whoever removes the old ones, at whatever
+/// moment, does not take them from a file that came back.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Content {
+    pub(crate) shipped_with: u64,
+    pub(crate) sha256: String,
+}
+
 /// Files that came and went.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Placing {
-    /// No commit before this one names what came.
+    /// No commit before this one names what came. Of a whole placing: no commit from this one on
+    /// names a file that is neither in it nor in a later one.
     pub(crate) from: u64,
     /// No commit after this one names what went.
     pub(crate) until: u64,
@@ -78,136 +111,327 @@ pub(crate) struct Placing {
 /// The files that a chain has, while it is written.
 #[derive(Debug, Default)]
 pub(crate) struct ShippedFiles {
+    /// Those that there are after the last placing.
     files: BTreeMap<String, Placed>,
-    /// The bytes that are in the target.
-    digests: BTreeSet<String>,
+    /// The parts in the target that belong to no placing yet: what came before an interruption.
+    loose: BTreeSet<String>,
     /// The number of the next placing.
     next: u64,
+    /// How many placings there are since the last whole one.
+    since_whole: u64,
+    /// No later commit names what went.
+    until: u64,
+    /// The directory as it was last looked at, until all of it is shipped.
+    look: Option<Look>,
+    /// A placing that is on its way. It stays as it is until it is there, however often that fails.
+    pending: Option<Pending>,
+    /// The commit up to which all files that commits name are shipped.
+    covered: u64,
+}
+
+/// A directory that was looked at.
+#[derive(Debug)]
+struct Look {
+    /// The last commit before it was looked at: all files that commits up to it name, and that were
+    /// not shipped before, were found.
+    covers: u64,
+    /// What is to be looked at, the next one last.
+    found: Vec<Found>,
+    placing: Placing,
+    /// The digests of the files that are there after the last placing or come with the next, and the
+    /// placing that their bytes came with.
+    there: BTreeMap<String, u64>,
+    /// A file that is being shipped.
+    sending: Option<Sending>,
+}
+
+#[derive(Clone, Debug)]
+struct Found {
+    path: String,
+    /// Where it is.
+    place: PathBuf,
+    bytes: u64,
+    modified_millis: i64,
+}
+
+#[derive(Debug)]
+struct Sending {
+    file: File,
+    placed: Placed,
+    /// The next part.
+    part: u64,
+}
+
+#[derive(Debug)]
+struct Pending {
+    name: String,
+    bytes: Bytes,
+    placing: Placing,
+    is_whole: bool,
+}
+
+/// What files are shipped with.
+pub(crate) struct Way<'a> {
+    pub(crate) source: &'a FileSource,
+    pub(crate) chain: &'a Chain,
+    pub(crate) target: &'a dyn Target,
+    pub(crate) entropy: &'a dyn Entropy,
 }
 
 impl ShippedFiles {
-    /// What a chain has so far.
+    /// What a chain has so far, and all that commits up to one name.
     pub(crate) async fn of(
         chain: &Chain,
         target: &dyn Target,
         objects: &ChainObjects,
+        covered: u64,
     ) -> Result<ShippedFiles, BackupError> {
-        let mut shipped = ShippedFiles::default();
-        for number in &objects.placings {
-            let placing = placing(chain, target, *number).await?;
-            for path in &placing.went {
-                shipped.files.remove(path);
-            }
-            for file in placing.came {
-                shipped.digests.insert(file.sha256.clone());
-                shipped.files.insert(file.path.clone(), file);
-            }
-            shipped.next = number + 1;
+        let mut shipped = ShippedFiles {
+            covered,
+            ..ShippedFiles::default()
+        };
+        let from = objects.placings.iter().rposition(|(_, is_whole)| *is_whole);
+        for named in objects.placings_from(chain, from.unwrap_or(0))? {
+            let placing = placing(chain, target, *named).await?;
+            shipped.next = named.0;
+            shipped.note(placing, named.1);
         }
+        let is_loose = |name: &&String| match names::parse(name) {
+            Some((_, names::Kind::Part { content })) => content.shipped_with >= shipped.next,
+            _ => false,
+        };
+        shipped.loose = objects.names.iter().filter(is_loose).cloned().collect();
         Ok(shipped)
     }
 
-    /// Ships what is new in a directory, before the commits from one to another are shipped, and notes
-    /// what came and went.
-    pub(crate) async fn ship(
-        &mut self,
-        source: &FileSource,
-        chain: &Chain,
-        target: &dyn Target,
-        entropy: &dyn Entropy,
-        (from, until): (u64, u64),
-    ) -> Result<u64, BackupError> {
-        let looked = source.clone();
-        let found = blocking(move || list(&looked)).await;
-        let found = found.map_err(|error| unreadable(&source.root, &error))?;
-        let mut placing = Placing {
-            from,
-            until,
-            ..Placing::default()
-        };
-        let gone = self.files.keys().filter(|path| !found.contains_key(*path));
-        placing.went = gone.cloned().collect();
-        let mut bytes = 0;
-        for (path, (size, modified_millis)) in found {
-            let is_known = self.files.get(&path).is_some_and(|known| {
-                (known.bytes, known.modified_millis) == (size, modified_millis)
-            });
-            if is_known {
-                continue;
-            }
-            let shipped = self
-                .ship_file(&source.root.join(&path), chain, target, entropy)
-                .await?;
-            let Some((sha256, size)) = shipped else {
-                // It went meanwhile, so no commit from here on names it.
-                continue;
-            };
-            bytes += size;
-            placing.came.push(Placed {
-                path,
-                sha256,
-                bytes: size,
-                modified_millis,
-            });
-        }
-        if placing.came.is_empty() && placing.went.is_empty() {
-            return Ok(bytes);
-        }
-        let name = chain.name.placing(self.next);
-        let content = serde_json::json!(placing).to_string();
-        let object = chain.seal.close(&name, content.as_bytes(), entropy);
-        target.put(&name, object.into()).await?;
-        self.next += 1;
-        for path in &placing.went {
-            self.files.remove(path);
-        }
-        for file in placing.came {
-            self.digests.insert(file.sha256.clone());
-            self.files.insert(file.path.clone(), file);
-        }
-        Ok(bytes)
+    /// The commit up to which all files that commits name are shipped.
+    pub(crate) fn covered(&self) -> u64 {
+        self.covered
     }
 
-    /// Ships the bytes of a file, unless they are there. Its digest and size; none if it is gone.
-    async fn ship_file(
+    /// Does the next small thing for the files of all commits up to the last one on disk to be
+    /// shipped: looks at the directory, ships a part of a file, or notes what came and went. The bytes
+    /// that it shipped; none when all is done.
+    ///
+    /// `from` is the first commit whose files may not be shipped.
+    pub(crate) async fn step(
         &mut self,
-        path: &Path,
-        chain: &Chain,
-        target: &dyn Target,
-        entropy: &dyn Entropy,
-    ) -> Result<Option<(String, u64)>, BackupError> {
-        let failed = |error: io::Error| unreadable(path, &error);
-        let hashed = path.to_owned();
-        let (sha256, size) = match blocking(move || digest(&hashed)).await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            hashed => hashed.map_err(failed)?,
-        };
-        if self.digests.contains(&sha256) {
-            return Ok(Some((sha256, size)));
+        way: &Way<'_>,
+        from: u64,
+        last: impl Fn() -> u64,
+    ) -> Result<Option<u64>, BackupError> {
+        if let Some(pending) = &self.pending {
+            return self.put_placing(way, pending.bytes.len() as u64).await;
         }
-        let opened = path.to_owned();
-        let mut file = match blocking(move || File::open(opened)).await {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file.map_err(failed)?,
+        let Some(look) = &mut self.look else {
+            self.look = Some(self.look_around(way.source, from, &last).await?);
+            return Ok(Some(0));
         };
-        for number in 0..parts(size) {
-            let read = blocking(move || {
-                let mut part = Vec::new();
-                (&mut file).take(PART_BYTES as u64).read_to_end(&mut part)?;
-                Ok((file, part))
+        if look.sending.is_some() {
+            return self.ship_part(way).await.map(Some);
+        }
+        if look.placing.came.len() < PLACED_MAX
+            && let Some(found) = look.found.last().cloned()
+        {
+            self.begin_file(&found).await?;
+            if let Some(look) = &mut self.look {
+                look.found.pop();
+            }
+            return Ok(Some(0));
+        }
+        let mut placing = Placing {
+            came: std::mem::take(&mut look.placing.came),
+            ..look.placing.clone()
+        };
+        if look.found.is_empty() {
+            look.placing.went.clear();
+        } else {
+            // What goes is noted last: until then its bytes may stand for those of others.
+            placing.went.clear();
+        }
+        if !placing.came.is_empty() || !placing.went.is_empty() {
+            self.seal(way, placing, false);
+            return Ok(Some(0));
+        }
+        self.covered = self.covered.max(look.covers);
+        self.look = None;
+        if self.since_whole >= WHOLE_EVERY.max(self.files.len() as u64 / 100) {
+            self.place_whole(way, from);
+        }
+        Ok(None)
+    }
+
+    /// Makes all files that there are a placing of their own, so that what came before it is needed
+    /// only for moments before it. It is put by the next step.
+    pub(crate) fn place_whole(&mut self, way: &Way<'_>, shipped: u64) {
+        let is_idle = self.look.is_none() && self.pending.is_none();
+        if self.since_whole == 0 || !is_idle {
+            return;
+        }
+        let placing = Placing {
+            from: self.until.max(shipped) + 1,
+            until: self.until,
+            came: self.files.values().cloned().collect(),
+            went: Vec::new(),
+        };
+        self.seal(way, placing, true);
+    }
+
+    /// Whether a placing is on its way.
+    pub(crate) fn is_placing(&self) -> bool {
+        self.pending.is_some()
+    }
+
+    async fn look_around(
+        &self,
+        source: &FileSource,
+        from: u64,
+        last: impl Fn() -> u64,
+    ) -> Result<Look, BackupError> {
+        // What a commit names is there before the commit is, so it is found by whoever looks later.
+        let covers = last();
+        let looked = source.clone();
+        let listed = blocking(move || list(&looked)).await;
+        let mut found = listed.map_err(|error| unreadable(&source.root, &error))?;
+        let gone = self.files.keys().filter(|path| !found.contains_key(*path));
+        let placing = Placing {
+            from,
+            // What is not there any more was named by no commit since.
+            until: last(),
+            came: Vec::new(),
+            went: gone.cloned().collect(),
+        };
+        found.retain(|path, found| {
+            self.files.get(path).is_none_or(|known| {
+                (known.bytes, known.modified_millis) != (found.bytes, found.modified_millis)
+            })
+        });
+        Ok(Look {
+            covers,
+            found: found.into_values().rev().collect(),
+            placing,
+            there: self
+                .files
+                .values()
+                .map(|file| (file.sha256.clone(), file.shipped_with))
+                .collect(),
+            sending: None,
+        })
+    }
+
+    /// Begins to ship a file, or notes it if its bytes are there.
+    async fn begin_file(&mut self, found: &Found) -> Result<(), BackupError> {
+        let place = found.place.clone();
+        let opened = blocking(move || {
+            let mut file = File::open(place)?;
+            let (sha256, bytes) = digest(&mut file)?;
+            file.rewind()?;
+            Ok((file, sha256, bytes))
+        });
+        let (file, sha256, bytes) = match opened.await {
+            // It went meanwhile, so no commit from here on names it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened.map_err(|error| unreadable(&found.place, &error))?,
+        };
+        let Some(look) = &mut self.look else {
+            return Ok(());
+        };
+        // INVARIANT: only bytes of a file that is there after the last placing stand for others. Those
+        // of one that went may be removed from the target at any moment.
+        let same = look.there.get(&sha256).copied();
+        let placed = Placed {
+            path: found.path.clone(),
+            shipped_with: same.unwrap_or(self.next),
+            sha256,
+            bytes,
+            modified_millis: found.modified_millis,
+        };
+        if same.is_some() {
+            look.placing.came.push(placed);
+        } else {
+            let part = 0;
+            look.sending = Some(Sending { file, placed, part });
+        }
+        Ok(())
+    }
+
+    /// Ships the next part of a file.
+    async fn ship_part(&mut self, way: &Way<'_>) -> Result<u64, BackupError> {
+        let Some(look) = &mut self.look else {
+            return Ok(0);
+        };
+        let Some(sending) = &mut look.sending else {
+            return Ok(0);
+        };
+        let Sending { file, placed, part } = sending;
+        let name = way.chain.name.part(&placed.content(), *part);
+        let mut shipped = 0;
+        if !self.loose.contains(&name) {
+            let failed = |error: io::Error| unreadable(Path::new(&placed.path), &error);
+            let mut read = file.try_clone().map_err(failed)?;
+            let offset = *part * PART_BYTES as u64;
+            let bytes = blocking(move || {
+                let mut bytes = Vec::new();
+                read.seek(SeekFrom::Start(offset))?;
+                read.take(PART_BYTES as u64).read_to_end(&mut bytes)?;
+                Ok(bytes)
             });
-            let (next, part) = read.await.map_err(failed)?;
-            file = next;
-            let name = chain.name.part(&sha256, number);
-            let object = chain.seal.close(&name, &part, entropy);
-            match target.put(&name, object.into()).await {
+            let bytes = bytes.await.map_err(failed)?;
+            let object = way.chain.seal.close(&name, &bytes, way.entropy);
+            shipped = object.len() as u64;
+            match way.target.put(&name, object.into()).await {
                 // The name says what is in it, so an earlier attempt has put it.
                 Ok(()) | Err(BackupError::Exists { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        self.digests.insert(sha256.clone());
-        Ok(Some((sha256, size)))
+        *part += 1;
+        if *part == parts(placed.bytes)
+            && let Some(sent) = look.sending.take()
+        {
+            let content = sent.placed.content();
+            look.there.insert(content.sha256, content.shipped_with);
+            look.placing.came.push(sent.placed);
+        }
+        Ok(shipped)
+    }
+
+    fn seal(&mut self, way: &Way<'_>, placing: Placing, is_whole: bool) {
+        let name = way.chain.name.placing(self.next, is_whole);
+        let content = serde_json::json!(placing).to_string();
+        let bytes = way.chain.seal.close(&name, content.as_bytes(), way.entropy);
+        self.pending = Some(Pending {
+            name,
+            bytes: bytes.into(),
+            placing,
+            is_whole,
+        });
+    }
+
+    async fn put_placing(&mut self, way: &Way<'_>, bytes: u64) -> Result<Option<u64>, BackupError> {
+        if let Some(pending) = &self.pending {
+            put_once(way.target, &pending.name, &pending.bytes).await?;
+        }
+        if let Some(pending) = self.pending.take() {
+            self.note(pending.placing, pending.is_whole);
+        }
+        Ok(Some(bytes))
+    }
+
+    /// Notes a placing that is in the target.
+    fn note(&mut self, placing: Placing, is_whole: bool) {
+        self.next += 1;
+        self.since_whole = if is_whole { 0 } else { self.since_whole + 1 };
+        self.until = self.until.max(placing.until);
+        if is_whole {
+            self.files.clear();
+        }
+        for path in &placing.went {
+            self.files.remove(path);
+        }
+        let came = placing.came.into_iter();
+        self.files
+            .extend(came.map(|file| (file.path.clone(), file)));
     }
 }
 
@@ -216,10 +440,62 @@ fn parts(bytes: u64) -> u64 {
     bytes.div_ceil(PART_BYTES as u64).max(1)
 }
 
-async fn placing(chain: &Chain, target: &dyn Target, number: u64) -> Result<Placing, BackupError> {
-    let name = chain.name.placing(number);
+async fn placing(
+    chain: &Chain,
+    target: &dyn Target,
+    (number, is_whole): (u64, bool),
+) -> Result<Placing, BackupError> {
+    let name = chain.name.placing(number, is_whole);
     let content = chain.seal.open(&name, &target.get(&name).await?)?;
     serde_json::from_slice(&content).map_err(|error| BackupError::damaged(&name, error.to_string()))
+}
+
+impl ChainObjects {
+    /// The placings from one on. None before the last may be missing, nor what they begin with.
+    fn placings_from(&self, chain: &Chain, at: usize) -> Result<&[(u64, bool)], BackupError> {
+        let placings = &self.placings[at..];
+        let first = match placings.first() {
+            Some((number, true)) => *number,
+            _ => 0,
+        };
+        for (expected, (number, _)) in (first..).zip(placings) {
+            if *number != expected {
+                let name = chain.name.placing(expected, false);
+                return Err(BackupError::Missing { name });
+            }
+        }
+        Ok(placings)
+    }
+
+    /// Refuses a chain without one of the placings that its last commit needs, or with a last one that
+    /// is damaged.
+    pub(crate) async fn demand_placings(
+        &self,
+        chain: &Chain,
+        target: &dyn Target,
+    ) -> Result<(), BackupError> {
+        let whole = self.placings.iter().rposition(|(_, is_whole)| *is_whole);
+        if let Some(last) = self.placings_from(chain, whole.unwrap_or(0))?.last() {
+            placing(chain, target, *last).await?;
+        }
+        Ok(())
+    }
+
+    /// Where the placings begin that a commit needs: with the newest whole one that is of it or of an
+    /// earlier commit.
+    async fn placings_begin(
+        &self,
+        chain: &Chain,
+        target: &dyn Target,
+        commit: u64,
+    ) -> Result<usize, BackupError> {
+        for (at, named) in self.placings.iter().enumerate().rev() {
+            if named.1 && placing(chain, target, *named).await?.from <= commit {
+                return Ok(at);
+            }
+        }
+        Ok(0)
+    }
 }
 
 /// The files that a backup has for a commit.
@@ -233,16 +509,17 @@ impl KeptFiles {
     pub(crate) async fn at(
         chain: &Chain,
         target: &dyn Target,
-        placings: &[u64],
+        objects: &ChainObjects,
         commit: u64,
     ) -> Result<KeptFiles, BackupError> {
+        let begin = objects.placings_begin(chain, target, commit).await?;
         let mut files = BTreeMap::new();
-        for (expected, number) in (0..).zip(placings) {
-            if *number != expected {
-                let name = chain.name.placing(expected);
-                return Err(BackupError::Missing { name });
+        for (at, named) in (begin..).zip(objects.placings_from(chain, begin)?) {
+            // A whole one says nothing new to those who began before it.
+            if named.1 && at > begin {
+                continue;
             }
-            let placing = placing(chain, target, *number).await?;
+            let placing = placing(chain, target, *named).await?;
             if placing.from > commit {
                 break;
             }
@@ -286,7 +563,7 @@ impl KeptFiles {
         let mut written = create(&place).map_err(failed)?;
         let mut hash = Sha256::new();
         for number in 0..parts(file.bytes) {
-            let name = chain.part(&file.sha256, number);
+            let name = chain.part(&file.content(), number);
             let part = self.chain.seal.open(&name, &target.get(&name).await?)?;
             hash.update(&part);
             written.write_all(&part).map_err(failed)?;
@@ -294,7 +571,7 @@ impl KeptFiles {
         written.sync_all().map_err(failed)?;
         let digest: [u8; 32] = hash.finalize().into();
         if hex(&digest) != file.sha256 {
-            let name = chain.part(&file.sha256, 0);
+            let name = chain.part(&file.content(), 0);
             return Err(BackupError::damaged(&name, "the file is not what it was"));
         }
         Ok(())
@@ -308,39 +585,58 @@ fn is_below(path: &str) -> bool {
     steps.all(|step| matches!(step, Component::Normal(_)))
 }
 
-/// The objects with bytes that no moment from a commit on needs.
-pub(crate) async fn unneeded(
+/// The placings that no moment from a commit on needs, by their names.
+pub(crate) async fn unneeded_placings(
     chain: &Chain,
     target: &dyn Target,
     objects: &ChainObjects,
     commit: u64,
 ) -> Result<Vec<String>, BackupError> {
-    let (mut files, mut needed) = (BTreeMap::<String, String>::new(), BTreeSet::new());
-    for number in &objects.placings {
-        let placing = placing(chain, target, *number).await?;
+    let begin = objects.placings_begin(chain, target, commit).await?;
+    let older = objects.placings[..begin].iter();
+    Ok(older
+        .map(|(number, is_whole)| chain.name.placing(*number, *is_whole))
+        .collect())
+}
+
+/// The objects with bytes that no moment from a commit on needs.
+pub(crate) async fn unneeded_parts(
+    chain: &Chain,
+    target: &dyn Target,
+    objects: &ChainObjects,
+    commit: u64,
+) -> Result<Vec<String>, BackupError> {
+    let begin = objects.placings_begin(chain, target, commit).await?;
+    let mut files = BTreeMap::<String, Content>::new();
+    let (mut needed, mut next) = (BTreeSet::new(), 0);
+    for (at, named) in (begin..).zip(objects.placings_from(chain, begin)?) {
+        next = named.0 + 1;
+        if named.1 && at > begin {
+            continue;
+        }
+        let placing = placing(chain, target, *named).await?;
         if placing.until >= commit {
             needed.extend(files.values().cloned());
         }
         for path in &placing.went {
             files.remove(path);
         }
-        files.extend(
-            placing
-                .came
-                .into_iter()
-                .map(|file| (file.path, file.sha256)),
-        );
+        let came = placing.came.into_iter();
+        files.extend(came.map(|file| (file.path.clone(), file.content())));
     }
     needed.extend(files.into_values());
+    // INVARIANT: what comes with a placing that is not there yet is on its way, and stays.
     let is_unneeded = |name: &&String| match names::parse(name) {
-        Some((_, names::Kind::Part { sha256 })) => !needed.contains(&sha256),
+        Some((_, names::Kind::Part { content })) => {
+            content.shipped_with < next && !needed.contains(&content)
+        }
         _ => false,
     };
     Ok(objects.names.iter().filter(is_unneeded).cloned().collect())
 }
 
-/// The files below a directory: their sizes, and when they were written.
-fn list(source: &FileSource) -> io::Result<BTreeMap<String, (u64, i64)>> {
+/// The files below a directory, by their paths.
+fn list(source: &FileSource) -> io::Result<BTreeMap<String, Found>> {
     let mut found = BTreeMap::new();
     walk(source, &source.root, "", &mut found)?;
     Ok(found)
@@ -350,7 +646,7 @@ fn walk(
     source: &FileSource,
     folder: &Path,
     name: &str,
-    found: &mut BTreeMap<String, (u64, i64)>,
+    found: &mut BTreeMap<String, Found>,
 ) -> io::Result<()> {
     if source.left_out.iter().any(|left_out| folder == left_out) {
         return Ok(());
@@ -382,15 +678,19 @@ fn walk(
                 .modified()?
                 .duration_since(UNIX_EPOCH)
                 .unwrap_or_default();
-            let millis = i64::try_from(modified.as_millis()).unwrap_or(i64::MAX);
-            found.insert(below, (metadata.len(), millis));
+            let file = Found {
+                path: below.clone(),
+                place: path,
+                bytes: metadata.len(),
+                modified_millis: i64::try_from(modified.as_millis()).unwrap_or(i64::MAX),
+            };
+            found.insert(below, file);
         }
     }
     Ok(())
 }
 
-fn digest(path: &Path) -> io::Result<(String, u64)> {
-    let mut file = File::open(path)?;
+fn digest(file: &mut File) -> io::Result<(String, u64)> {
     let (mut hash, mut size) = (Sha256::new(), 0);
     let mut buffer = vec![0; 65_536];
     loop {

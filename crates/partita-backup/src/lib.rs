@@ -12,8 +12,9 @@
 //! chains/000001/bases/00..042-9f3a61c2/000000    a piece of the base that begins at commit 42
 //! chains/000001/bases/00..042-9f3a61c2/base      written last: the base is whole
 //! chains/000001/segments/00..043                 the commits from 43 on
-//! chains/000001/placings/00..0                   files that came and went, and from which commit on
-//! chains/000001/files/SHA-256/000000             the bytes of a file, in parts
+//! chains/000001/placings/00..4                   files that came and went, and from which commit on
+//! chains/000001/placings/00..5-whole             all files that there were
+//! chains/000001/files/00..4-SHA-256/000000       the bytes of a file that came with placing 4, in parts
 //! chains/000001/secret                           the secret of the server, if the chain is sealed
 //! ```
 //!

@@ -3,8 +3,13 @@
 
 use std::fmt;
 
+use crate::files::Content;
+
 /// Below it are all objects.
 pub(crate) const ALL: &str = "chains/";
+
+/// What the name of a whole placing ends in.
+const WHOLE: &str = "-whole";
 
 /// A chain, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,12 +34,17 @@ impl ChainName {
         format!("{self}/bases/{first:020}-{random:08x}")
     }
 
-    pub(crate) fn placing(self, number: u64) -> String {
-        format!("{self}/placings/{number:020}")
+    pub(crate) fn placing(self, number: u64, is_whole: bool) -> String {
+        let whole = if is_whole { WHOLE } else { "" };
+        format!("{self}/placings/{number:020}{whole}")
     }
 
-    pub(crate) fn part(self, sha256: &str, number: u64) -> String {
-        format!("{self}/files/{sha256}/{number:06}")
+    pub(crate) fn part(self, content: &Content, number: u64) -> String {
+        let Content {
+            shipped_with,
+            sha256,
+        } = content;
+        format!("{self}/files/{shipped_with:020}-{sha256}/{number:06}")
     }
 
     pub(crate) fn secret(self) -> String {
@@ -56,8 +66,8 @@ pub(crate) enum Kind {
     Head,
     Secret,
     Segment { first: u64 },
-    Placing { number: u64 },
-    Part { sha256: String },
+    Placing { number: u64, is_whole: bool },
+    Part { content: Content },
     Piece { base: String },
     Manifest { base: String, first: u64 },
 }
@@ -72,14 +82,22 @@ pub(crate) fn parse(name: &str) -> Option<(ChainName, Kind)> {
         Some(("segments", first)) => Kind::Segment {
             first: first.parse().ok()?,
         },
-        Some(("placings", number)) => Kind::Placing {
-            number: number.parse().ok()?,
-        },
+        Some(("placings", name)) => {
+            let number = name.strip_suffix(WHOLE);
+            Kind::Placing {
+                number: number.unwrap_or(name).parse().ok()?,
+                is_whole: number.is_some(),
+            }
+        }
         Some(("files", rest)) => {
-            let (sha256, number) = rest.split_once('/')?;
+            let (content, number) = rest.split_once('/')?;
             number.parse::<u64>().ok()?;
+            let (shipped_with, sha256) = content.split_once('-')?;
             Kind::Part {
-                sha256: sha256.to_owned(),
+                content: Content {
+                    shipped_with: shipped_with.parse().ok()?,
+                    sha256: sha256.to_owned(),
+                },
             }
         }
         Some(("bases", rest)) => {
@@ -107,18 +125,22 @@ mod tests {
     fn names_are_read_as_they_are_written() {
         let chain = ChainName(7);
         let base = chain.base(42, 0x9f3a_61c2);
+        let content = Content {
+            shipped_with: 5,
+            sha256: "ab".to_owned(),
+        };
+        let placing = |is_whole| Kind::Placing {
+            number: 5,
+            is_whole,
+        };
         assert_eq!(base, "chains/000007/bases/00000000000000000042-9f3a61c2");
         for (name, kind) in [
             (chain.head(), Kind::Head),
             (chain.secret(), Kind::Secret),
             (chain.segment(43), Kind::Segment { first: 43 }),
-            (chain.placing(5), Kind::Placing { number: 5 }),
-            (
-                chain.part("ab", 1),
-                Kind::Part {
-                    sha256: "ab".to_owned(),
-                },
-            ),
+            (chain.placing(5, false), placing(false)),
+            (chain.placing(5, true), placing(true)),
+            (chain.part(&content, 1), Kind::Part { content }),
             (piece(&base, 3), Kind::Piece { base: base.clone() }),
             (
                 manifest(&base),

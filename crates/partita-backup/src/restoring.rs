@@ -74,8 +74,8 @@ pub struct Plan {
     segments: Vec<u64>,
     /// The last commit that is applied.
     until: CommitId,
-    /// The numbers of the placings of files.
-    placings: Vec<u64>,
+    /// The objects of the chain.
+    objects: ChainObjects,
     /// Chains that cannot be read and are not needed.
     unread: Vec<(u32, BackupError)>,
 }
@@ -169,7 +169,7 @@ impl Plan {
             base,
             segments,
             until,
-            placings: objects.placings.clone(),
+            objects: objects.clone(),
             unread: Vec::new(),
         })
     }
@@ -188,7 +188,7 @@ impl Plan {
 
     /// The files that the backup has for that commit.
     pub async fn files(&self, target: &dyn Target) -> Result<KeptFiles, BackupError> {
-        KeptFiles::at(&self.chain, target, &self.placings, self.until.number).await
+        KeptFiles::at(&self.chain, target, &self.objects, self.until.number).await
     }
 
     /// Puts the store together in a directory that has none.

@@ -109,11 +109,16 @@ async fn older(
         .filter(|name| is_older(name))
         .cloned()
         .collect();
-    if !names.is_empty() || !objects.placings.is_empty() {
-        demand_whole(chain, target, objects, kept).await?;
+    let commit = kept.last.number;
+    let placings = files::unneeded_placings(chain, target, objects, commit).await?;
+    // What stays is read only when something goes: once for each base, not each time.
+    if names.is_empty() && placings.is_empty() {
+        return Ok(names);
     }
+    demand_whole(chain, target, objects, kept).await?;
     let mut names = in_order(names);
-    names.extend(files::unneeded(chain, target, objects, kept.first.number).await?);
+    names.extend(files::unneeded_parts(chain, target, objects, commit).await?);
+    names.extend(placings);
     Ok(names)
 }
 

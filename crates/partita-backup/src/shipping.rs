@@ -1,7 +1,7 @@
 //! A store's commits and bases on their way to a target.
 //!
-//! [`Shipper::step`] does the next small thing: ships the commits that are new, or the next piece of
-//! a base. Whoever calls it decides how often, and whether it ends with the first base (`partita
+//! [`Shipper::step`] does the next small thing: ships the commits that are new, a part of a file, or
+//! the next piece of a base. Whoever calls it decides how often, and whether it ends with the first base (`partita
 //! backup`) or never (`partita serve --backup`). Nothing here is waited for by a writer: what is not
 //! shipped yet stays in the store's journals, and when those were given up, the rest begins another
 //! chain that says what was lost.
@@ -17,11 +17,11 @@ use partita_store::{Clock, Entropy};
 use self::base::Base;
 use crate::catalog::{Catalog, Chain};
 use crate::error::BackupError;
-use crate::files::{FileSource, ShippedFiles};
+use crate::files::{FileSource, ShippedFiles, Way};
 use crate::names::ChainName;
 use crate::records::{ChainHead, FORMAT, Segment};
 use crate::sealing::{BackupKey, Seal, hex};
-use crate::target::Target;
+use crate::target::{Target, put_once};
 
 /// Bytes of commits that one segment has at most, unless a single commit has more.
 const SEGMENT_BYTES_MAX: usize = 8 * 1_048_576;
@@ -59,6 +59,8 @@ pub struct Shipper {
     shipped: CommitId,
     pending: Option<Pending>,
     files: ShippedFiles,
+    /// The last commit that is in the target and may name files that came or went with it.
+    names_files: u64,
     base: Option<Base>,
     piece_bytes: usize,
     /// The bytes of the last base, and of the segments since it; none before the first base.
@@ -69,10 +71,9 @@ pub struct Shipper {
 struct Pending {
     name: String,
     bytes: Bytes,
-    first: u64,
     last: CommitId,
-    /// Whether the files that its commits name are shipped.
-    has_files: bool,
+    /// Whether files may have come or gone with its commits.
+    names_files: bool,
 }
 
 /// How much was shipped since when.
@@ -99,6 +100,11 @@ pub enum Step {
         /// The last.
         last: CommitId,
         /// The bytes of their segment.
+        bytes: u64,
+    },
+    /// Something was done for the files of buckets.
+    Files {
+        /// The bytes that were shipped.
         bytes: u64,
     },
     /// A piece of a base was shipped.
@@ -131,6 +137,7 @@ impl Shipper {
             shipped: after,
             pending: None,
             files: ShippedFiles::default(),
+            names_files: 0,
             base: Some(Base::default()),
             piece_bytes: base::PIECE_BYTES,
             sizes: None,
@@ -188,10 +195,25 @@ impl Shipper {
                     continue;
                 }
             };
+            let target = &*shipping.target;
+            // Before the first base is whole, commits have not waited for their files.
+            let covered = if objects.bases.is_empty() {
+                0
+            } else {
+                last.number
+            };
+            let files = match ShippedFiles::of(&chain, target, objects, covered).await {
+                Ok(files) => files,
+                Err(error @ (BackupError::Missing { .. } | BackupError::Damaged { .. })) => {
+                    reason.get_or_insert_with(|| error.to_string());
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             let sizes = match objects.bases.last() {
                 None => None,
                 Some((_, base)) => {
-                    let info = chain.manifest(&*shipping.target, base).await?;
+                    let info = chain.manifest(target, base).await?;
                     let since = objects
                         .segments
                         .iter()
@@ -205,9 +227,9 @@ impl Shipper {
                     })
                 }
             };
-            let files = ShippedFiles::of(&chain, &*shipping.target, objects).await?;
             let mut shipper = Shipper {
                 files,
+                names_files: last.number,
                 base: sizes.is_none().then(Base::default),
                 piece_bytes: base::PIECE_BYTES,
                 chain,
@@ -229,6 +251,10 @@ impl Shipper {
         if let Some(shipped) = self.ship().await? {
             return Ok(shipped);
         }
+        if self.files.is_placing() {
+            return self.ship_files().await;
+        }
+        let needed = self.names_files;
         match &mut self.base {
             None => Ok(Step::Rested),
             Some(base) if !base.is_read() => {
@@ -236,16 +262,18 @@ impl Shipper {
                     .await
             }
             Some(base) => {
-                // INVARIANT: a base is whole only when the commits that it needs are shipped.
-                if base
-                    .last()
-                    .is_some_and(|last| last.number > self.shipped.number)
-                {
+                // INVARIANT: a base is whole only when the commits that it needs are shipped, and the
+                // files that they name.
+                let last = base.last().map_or(0, |last| last.number);
+                if last > self.shipped.number {
                     return Ok(Step::Rested);
                 }
-                let last = base.last().map_or(0, |last| last.number);
-                let commits = (last, last);
-                ship_files(&mut self.files, &self.shipping, &self.chain, commits).await?;
+                let has_files = self.sizes.is_some()
+                    || self.shipping.files.is_none()
+                    || self.files.covered() >= last.max(needed);
+                if !has_files {
+                    return self.ship_files().await;
+                }
                 let (step, info) = base.complete(&self.shipping, &self.chain).await?;
                 self.base = None;
                 self.sizes = Some(BaseSizes {
@@ -261,7 +289,13 @@ impl Shipper {
 
     /// Begins a base, unless one is under way.
     pub fn begin_base(&mut self) {
-        self.base.get_or_insert_default();
+        if self.base.is_some() {
+            return;
+        }
+        self.base = Some(Base::default());
+        if let Some(way) = way(&self.shipping, &self.chain) {
+            self.files.place_whole(&way, self.shipped.number);
+        }
     }
 
     /// The same, with bases in pieces of about so many bytes.
@@ -306,17 +340,19 @@ impl Shipper {
             let commits = self.log.read(SEGMENT_BYTES_MAX)?;
             self.pack(before, commits);
         }
-        let Some(pending) = &mut self.pending else {
+        let Some(pending) = &self.pending else {
             return Ok(None);
         };
-        // INVARIANT: a file is shipped before the commits that name it.
-        if !pending.has_files {
-            let commits = (pending.first, pending.last.number);
-            ship_files(&mut self.files, &self.shipping, &self.chain, commits).await?;
-            pending.has_files = true;
+        let is_held =
+            pending.names_files && self.holds_commits() && !self.has_files(pending.last.number);
+        if is_held {
+            return self.ship_files().await.map(Some);
         }
         put_once(&*self.shipping.target, &pending.name, &pending.bytes).await?;
         let (last, bytes) = (pending.last, pending.bytes.len() as u64);
+        if pending.names_files {
+            self.names_files = last.number;
+        }
         self.pending = None;
         self.shipped = last;
         self.log.release();
@@ -326,6 +362,40 @@ impl Shipper {
         Ok(Some(Step::Commits { last, bytes }))
     }
 
+    /// Whether commits wait for the files that they name.
+    ///
+    /// INVARIANT: they do once there is a moment that they can be restored to. Before the first base is
+    /// whole there is none; the files that there are at the beginning may take days, and the journals
+    /// of that time would not be kept.
+    fn holds_commits(&self) -> bool {
+        let last = self.base.as_ref().and_then(Base::last);
+        let is_nearly_whole = |base: &Base| {
+            base.is_read() && last.is_some_and(|last| self.files.covered() >= last.number)
+        };
+        self.sizes.is_some() || self.base.as_ref().is_some_and(is_nearly_whole)
+    }
+
+    /// Whether all files are shipped that commits up to one name.
+    fn has_files(&self, commit: u64) -> bool {
+        self.shipping.files.is_none() || self.files.covered() >= commit
+    }
+
+    /// Does the next small thing for files.
+    async fn ship_files(&mut self) -> Result<Step, BackupError> {
+        // Before the first base is whole, commits do not wait for the files that they name.
+        let from = self.sizes.map_or(0, |_| self.shipped.number + 1);
+        let source = &self.shipping.source;
+        let shipped = match way(&self.shipping, &self.chain) {
+            Some(way) => {
+                let last = || source.last_commit().number;
+                self.files.step(&way, from, last).await?
+            }
+            None => None,
+        };
+        let bytes = shipped.unwrap_or(0);
+        Ok(Step::Files { bytes })
+    }
+
     /// Makes a segment of commits. It stays as it is until it is shipped, however often that fails.
     fn pack(&mut self, before: CommitId, commits: Vec<partita_engine::Commit>) {
         if commits.is_empty() {
@@ -333,7 +403,7 @@ impl Shipper {
         }
         let name = self.chain.name.segment(before.number + 1);
         let source = self.shipping.files.as_ref();
-        let has_files = !source.is_some_and(|source| source.concerns(&commits));
+        let names_files = source.is_some_and(|source| source.concerns(&commits));
         let segment = Segment { before, commits };
         let bytes = self
             .chain
@@ -342,9 +412,8 @@ impl Shipper {
         self.pending = Some(Pending {
             name,
             bytes: bytes.into(),
-            first: before.number + 1,
             last: segment.last(),
-            has_files,
+            names_files,
         });
     }
 }
@@ -359,28 +428,14 @@ pub fn ends_chain(error: &BackupError) -> bool {
     }
 }
 
-/// Puts an object. One that is there already with the same bytes was put before, and only the answer
-/// was lost.
-async fn put_once(target: &dyn Target, name: &str, bytes: &Bytes) -> Result<(), BackupError> {
-    match target.put(name, bytes.clone()).await {
-        Err(BackupError::Exists { .. }) if target.get(name).await? == *bytes => Ok(()),
-        put => put,
-    }
-}
-
-/// Ships the files that came before the commits from one to another.
-async fn ship_files(
-    files: &mut ShippedFiles,
-    shipping: &Shipping,
-    chain: &Chain,
-    commits: (u64, u64),
-) -> Result<(), BackupError> {
-    let Some(source) = &shipping.files else {
-        return Ok(());
-    };
-    let (target, entropy) = (&*shipping.target, &*shipping.entropy);
-    files.ship(source, chain, target, entropy, commits).await?;
-    Ok(())
+/// What files are shipped with, if there are files.
+fn way<'a>(shipping: &'a Shipping, chain: &'a Chain) -> Option<Way<'a>> {
+    Some(Way {
+        source: shipping.files.as_ref()?,
+        chain,
+        target: &*shipping.target,
+        entropy: &*shipping.entropy,
+    })
 }
 
 /// Begins the next chain of a target.

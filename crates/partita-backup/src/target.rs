@@ -42,6 +42,19 @@ pub struct Listed {
     pub bytes: u64,
 }
 
+/// Puts an object. One that is there already with the same bytes was put before, and only the answer
+/// was lost.
+pub(crate) async fn put_once(
+    target: &dyn Target,
+    name: &str,
+    bytes: &Bytes,
+) -> Result<(), BackupError> {
+    match target.put(name, bytes.clone()).await {
+        Err(BackupError::Exists { .. }) if target.get(name).await? == *bytes => Ok(()),
+        put => put,
+    }
+}
+
 /// Objects in a directory: files, 0600 in directories of 0700.
 #[derive(Debug)]
 pub struct DirectoryTarget {
@@ -90,7 +103,9 @@ impl Target for DirectoryTarget {
     async fn put(&self, name: &str, bytes: Bytes) -> Result<(), BackupError> {
         let path = self.path(name)?;
         let (root, draft) = (self.root.clone(), self.root.join(draft()));
-        let put = here(move || DirectoryTarget::put_here(&root, &draft, &path, &bytes)).await;
+        let put =
+            on_blocking_thread(move || DirectoryTarget::put_here(&root, &draft, &path, &bytes))
+                .await;
         put.map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => BackupError::Exists {
                 name: name.to_owned(),
@@ -101,7 +116,7 @@ impl Target for DirectoryTarget {
 
     async fn get(&self, name: &str) -> Result<Bytes, BackupError> {
         let path = self.path(name)?;
-        let read = here(move || fs::read(path)).await;
+        let read = on_blocking_thread(move || fs::read(path)).await;
         read.map(Bytes::from).map_err(|error| match error.kind() {
             ErrorKind::NotFound => BackupError::Missing {
                 name: name.to_owned(),
@@ -113,7 +128,7 @@ impl Target for DirectoryTarget {
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>, BackupError> {
         let path = self.path(prefix.trim_end_matches('/'))?;
         let root = prefix.trim_end_matches('/').to_owned();
-        let listed = here(move || {
+        let listed = on_blocking_thread(move || {
             let mut found = Vec::new();
             walk(&path, &root, &mut found)?;
             found.sort();
@@ -124,7 +139,7 @@ impl Target for DirectoryTarget {
 
     async fn remove(&self, name: &str) -> Result<(), BackupError> {
         let path = self.path(name)?;
-        let removed = here(move || {
+        let removed = on_blocking_thread(move || {
             fs::remove_file(&path)?;
             // A folder goes with its last object.
             let folders = path.ancestors().skip(1).take(2);
@@ -139,7 +154,7 @@ impl Target for DirectoryTarget {
 }
 
 /// Does what may take its time on a thread that may be kept waiting.
-async fn here<T: Send + 'static>(
+async fn on_blocking_thread<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let done = tokio::task::spawn_blocking(work).await;

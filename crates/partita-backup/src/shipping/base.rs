@@ -3,11 +3,12 @@
 use bytes::Bytes;
 use partita_engine::CommitId;
 
-use super::{Shipping, Step, put_once};
+use super::{Shipping, Step};
 use crate::catalog::{BaseInfo, Chain};
 use crate::error::BackupError;
 use crate::names;
 use crate::records::{Manifest, Piece};
+use crate::target::put_once;
 
 /// Bytes of one piece, about.
 pub(super) const PIECE_BYTES: usize = 4 * 1_048_576;

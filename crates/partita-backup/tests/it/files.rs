@@ -1,12 +1,14 @@
 //! Files of buckets, as they were at each commit.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use partita_backup::files::FileSource;
 use partita_backup::restoring::{Moment, Plan};
-use partita_backup::{BackupError, Shipper, Target, Wanted, retention};
+use partita_backup::{BackupError, Catalog, Shipper, Shipping, Target, Wanted, retention};
 
-use crate::stage::{STORE, Stage, rest};
+use crate::stage::{Failing, STORE, Stage, Watched, rest};
 
 fn source(stage: &Stage) -> FileSource {
     let root = stage.place("files");
@@ -124,4 +126,200 @@ async fn files_come_and_go_with_the_commits() {
         .count();
     assert_eq!(parts, 1, "{left:?}");
     assert_eq!(b(fourth).await.as_deref(), Some(&b"second"[..]));
+}
+
+/// A stage with a folder for files, and what ships it.
+async fn with_files(
+    seed: u64,
+    wrap: impl FnOnce(Arc<dyn Target>) -> Arc<dyn Target>,
+) -> (Stage, Shipping) {
+    let stage = Stage::new(seed).await;
+    fs::create_dir_all(stage.place("files/photos")).unwrap();
+    let shipping = Shipping {
+        files: Some(source(&stage)),
+        ..stage.shipping(wrap(stage.target()), None)
+    };
+    (stage, shipping)
+}
+
+/// Bytes that retention has removed are shipped again when they come back, by the same server and by
+/// the next.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_comes_back_is_shipped_again() {
+    for is_same_server in [true, false] {
+        let (mut stage, shipping) = with_files(32, |target| target).await;
+        let target = shipping.target.clone();
+        let mut shipper = Shipper::begin(shipping.clone(), "a test").await.unwrap();
+        rest(&mut shipper).await.unwrap();
+        for round in 0..3 {
+            fs::write(stage.place("files/photos/a"), b"Hello!").unwrap();
+            stage.write(1).await;
+            rest(&mut shipper).await.unwrap();
+            let there = stage.store.last_commit().number;
+            if !is_same_server {
+                shipper = Shipper::resume(shipping.clone()).await.unwrap();
+            }
+            let found = read(&stage, &*target, there, "photos/a").await.unwrap();
+            assert_eq!(found.as_deref(), Some(&b"Hello!"[..]), "round {round}");
+            stage.write(1).await;
+            fs::remove_file(stage.place("files/photos/a")).unwrap();
+            rest(&mut shipper).await.unwrap();
+            stage.write(1).await;
+            rest(&mut shipper).await.unwrap();
+            shipper.begin_base();
+            rest(&mut shipper).await.unwrap();
+            stage.write(1).await;
+            rest(&mut shipper).await.unwrap();
+            let now = stage.states[&stage.store.last_commit().number]
+                .0
+                .time_millis;
+            let removed = retention::remove_before(&*target, &[], STORE, now).await;
+            assert!(removed.unwrap() > 0);
+            let left = target.list("chains/").await.unwrap();
+            let is_part = |name: &str| name.contains("/files/");
+            assert!(!left.iter().any(|one| is_part(&one.name)), "{left:?}");
+        }
+        assert_eq!(shipper.chain(), 1);
+        let placings = target.list("chains/000001/placings/").await.unwrap();
+        assert!(placings.len() < 8, "old placings go: {placings:?}");
+    }
+}
+
+/// Whichever answer of the target is lost, the chain goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_does_not_end_the_chain() {
+    let stage = Stage::new(33).await;
+    let target = Arc::new(Failing {
+        inner: stage.target(),
+        left: AtomicI64::new(i64::MAX),
+        lies: true,
+    });
+    let mut stage = stage;
+    fs::create_dir_all(stage.place("files/photos")).unwrap();
+    let shipping = Shipping {
+        files: Some(source(&stage)),
+        ..stage.shipping(target.clone(), None)
+    };
+    let mut shipper = Shipper::begin(shipping, "a test").await.unwrap();
+    rest(&mut shipper).await.unwrap();
+    // The part, the placing, and the segment.
+    for puts in 0..3 {
+        let path = format!("photos/{puts}");
+        fs::write(stage.place("files").join(&path), path.as_bytes()).unwrap();
+        stage.write(1).await;
+        target.left.store(puts, Ordering::Relaxed);
+        assert!(rest(&mut shipper).await.is_err());
+        target.left.store(i64::MAX, Ordering::Relaxed);
+        rest(&mut shipper).await.unwrap();
+        let last = stage.store.last_commit().number;
+        let found = read(&stage, &*target, last, &path).await.unwrap();
+        assert_eq!(found.as_deref(), Some(path.as_bytes()));
+    }
+}
+
+/// A damaged placing begins another chain, as all damage does, and is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_placing_begins_another_chain() {
+    let (mut stage, shipping) = with_files(34, |target| target).await;
+    let mut shipper = Shipper::begin(shipping.clone(), "a test").await.unwrap();
+    rest(&mut shipper).await.unwrap();
+    fs::write(stage.place("files/photos/a"), b"a").unwrap();
+    stage.write(1).await;
+    rest(&mut shipper).await.unwrap();
+    drop(shipper);
+    let name = "chains/000001/placings/00000000000000000000";
+    fs::write(stage.place("target").join(name), b"what").unwrap();
+    let mut shipper = Shipper::resume(shipping.clone()).await.unwrap();
+    rest(&mut shipper).await.unwrap();
+    assert_eq!(shipper.chain(), 2);
+    let target = &*shipping.target;
+    let catalog = Catalog::read(target).await.unwrap();
+    let summaries = catalog.summaries(target, &[]).await.unwrap();
+    let damage = summaries[0].damage.as_deref().unwrap_or_default();
+    assert!(damage.contains(name), "{damage}");
+    assert!(summaries[1].reason.contains(name), "{:?}", summaries[1]);
+    let last = stage.store.last_commit().number;
+    let found = read(&stage, target, last, "photos/a").await.unwrap();
+    assert_eq!(found.as_deref(), Some(&b"a"[..]));
+}
+
+/// The files that there are at the beginning go in small steps, hold no commit up, and are not shipped
+/// again after an interruption.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_files_hold_no_commit_up() {
+    let mut stage = Stage::new(35).await;
+    let target = Watched::new(stage.target());
+    fs::create_dir_all(stage.place("files/photos")).unwrap();
+    let shipping = Shipping {
+        files: Some(source(&stage)),
+        ..stage.shipping(target.clone(), None)
+    };
+    let names: Vec<String> = (0..12)
+        .map(|number| format!("photos/{number:02}"))
+        .collect();
+    for name in &names {
+        fs::write(stage.place("files").join(name), name.as_bytes()).unwrap();
+    }
+    let is_part = |name: &String| name.contains("/files/");
+    let mut parts = Vec::new();
+    let mut shipper = Shipper::begin(shipping.clone(), "a test").await.unwrap();
+    // One step ships one part at most, and commits go between.
+    while parts.len() < 6 {
+        stage.write(1).await;
+        let before = stage.store.last_commit();
+        while shipper.shipped() != before {
+            shipper.step().await.unwrap();
+        }
+        shipper.step().await.unwrap();
+        let put: Vec<String> = target.put_since().into_iter().filter(is_part).collect();
+        assert!(put.len() <= 1, "{put:?}");
+        parts.extend(put);
+    }
+    drop(shipper);
+    let mut shipper = Shipper::resume(shipping.clone()).await.unwrap();
+    fs::write(stage.place("files/photos/late"), b"late").unwrap();
+    stage.write(1).await;
+    rest(&mut shipper).await.unwrap();
+    assert_eq!(shipper.chain(), 1);
+    parts.extend(target.put_since().into_iter().filter(is_part));
+    let count = parts.len();
+    parts.sort();
+    parts.dedup();
+    assert_eq!((parts.len(), count), (13, 13), "none is shipped twice");
+    let last = stage.store.last_commit().number;
+    for name in names.iter().map(String::as_str).chain(["photos/late"]) {
+        let found = read(&stage, &*target, last, name).await.unwrap();
+        assert!(found.is_some(), "{name}");
+    }
+}
+
+/// Retention reads what stays only when something goes.
+#[tokio::test(flavor = "multi_thread")]
+async fn retention_reads_little() {
+    let mut stage = Stage::new(36).await;
+    let target = Watched::new(stage.target());
+    fs::create_dir_all(stage.place("files/photos")).unwrap();
+    fs::write(stage.place("files/photos/a"), b"a").unwrap();
+    let shipping = Shipping {
+        files: Some(source(&stage)),
+        ..stage.shipping(target.clone(), None)
+    };
+    let mut shipper = Shipper::begin(shipping, "a test").await.unwrap();
+    rest(&mut shipper).await.unwrap();
+    stage.write(2).await;
+    rest(&mut shipper).await.unwrap();
+    for _ in 0..2 {
+        target.read_since();
+        let removed = retention::remove_before(&*target, &[], STORE, i64::MAX).await;
+        assert_eq!(removed.unwrap(), 0);
+        let read = target.read_since();
+        let is_large = |name: &&String| {
+            names_a_piece(name) || name.contains("/files/") || name.contains("/placings/")
+        };
+        assert_eq!(read.iter().find(is_large), None, "{read:?}");
+    }
+}
+
+fn names_a_piece(name: &str) -> bool {
+    name.contains("/bases/") && !name.ends_with("/base")
 }

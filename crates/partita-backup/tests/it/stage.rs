@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -168,6 +168,55 @@ pub(crate) async fn restore(
     };
     let plan = Plan::make(target, &keys, wanted).await?;
     plan.carry_out(target, directory, &mut |_| {}).await
+}
+
+/// A target that notes which objects are put and read.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) inner: Arc<dyn Target>,
+    pub(crate) puts: Mutex<Vec<String>>,
+    pub(crate) gets: Mutex<Vec<String>>,
+}
+
+impl Watched {
+    pub(crate) fn new(inner: Arc<dyn Target>) -> Arc<Watched> {
+        Arc::new(Watched {
+            inner,
+            puts: Mutex::default(),
+            gets: Mutex::default(),
+        })
+    }
+
+    /// The objects that were put since this was asked the last time.
+    pub(crate) fn put_since(&self) -> Vec<String> {
+        std::mem::take(&mut self.puts.lock().unwrap())
+    }
+
+    /// The objects that were read since this was asked the last time.
+    pub(crate) fn read_since(&self) -> Vec<String> {
+        std::mem::take(&mut self.gets.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl Target for Watched {
+    async fn put(&self, name: &str, bytes: Bytes) -> Result<(), BackupError> {
+        self.puts.lock().unwrap().push(name.to_owned());
+        self.inner.put(name, bytes).await
+    }
+
+    async fn get(&self, name: &str) -> Result<Bytes, BackupError> {
+        self.gets.lock().unwrap().push(name.to_owned());
+        self.inner.get(name).await
+    }
+
+    async fn list(&self, prefix: &str) -> Result<Vec<Listed>, BackupError> {
+        self.inner.list(prefix).await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), BackupError> {
+        self.inner.remove(name).await
+    }
 }
 
 /// A target that does the first so many puts, and then fails.
