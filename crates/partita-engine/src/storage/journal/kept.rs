@@ -11,6 +11,9 @@
 //!
 //! What is kept is bounded. Beyond that the oldest goes, and its readers are told of a hole.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -49,6 +52,13 @@ struct State {
     failure: Option<String>,
 }
 
+impl State {
+    /// Whether journals are kept.
+    fn is_on(&self) -> bool {
+        self.is_lasting || !self.readers.is_empty()
+    }
+}
+
 impl Keeper {
     /// Keeps the journals in `data`, if those who had the store open before did.
     pub(crate) fn new(data: &Path) -> Keeper {
@@ -65,7 +75,7 @@ impl Keeper {
             }),
         };
         if is_lasting {
-            keeper.link();
+            keeper.link(&mut keeper.state());
         }
         keeper
     }
@@ -76,8 +86,9 @@ impl Keeper {
 
     /// Says whether journals are kept while nobody reads them.
     pub(crate) fn set_lasting(&self, is_lasting: bool) {
-        self.state().is_lasting = is_lasting;
-        self.settle();
+        let mut state = self.state();
+        state.is_lasting = is_lasting;
+        self.settle(state);
     }
 
     /// Begins to keep all journals there are for a reader.
@@ -86,8 +97,7 @@ impl Keeper {
         state.last_reader += 1;
         let reader = state.last_reader;
         state.readers.insert(reader, 0);
-        drop(state);
-        self.settle();
+        self.settle(state);
         reader
     }
 
@@ -102,8 +112,9 @@ impl Keeper {
 
     /// A reader needs none any more.
     pub(crate) fn remove_reader(&self, reader: u64) {
-        self.state().readers.remove(&reader);
-        self.settle();
+        let mut state = self.state();
+        state.readers.remove(&reader);
+        self.settle(state);
     }
 
     /// Looks for new journals now and then; called after each commit.
@@ -116,26 +127,32 @@ impl Keeper {
             .fetch_add(bytes as u64, Ordering::Relaxed)
             + bytes as u64;
         if bytes >= LINK_EVERY_BYTES {
-            self.link();
+            let mut state = self.state();
+            if state.is_on() {
+                self.link(&mut state);
+            }
         }
     }
 
     /// The journals that are kept, by number. Those that are new are among them.
     pub(crate) fn journals(&self) -> Result<Vec<(u64, PathBuf)>, String> {
-        self.link();
-        if let Some(failure) = &self.state().failure {
+        let mut state = self.state();
+        self.link(&mut state);
+        if let Some(failure) = &state.failure {
             return Err(failure.clone());
         }
         journals(&self.kept).map_err(|error| error.to_string())
     }
 
-    fn settle(&self) {
-        let state = self.state();
-        let is_on = state.is_lasting || !state.readers.is_empty();
+    /// Links what is needed, or removes all.
+    ///
+    /// INVARIANT: it is done under the lock under which it was decided, so whoever begins to read
+    /// meanwhile has his links afterwards.
+    fn settle(&self, mut state: MutexGuard<'_, State>) {
+        let is_on = state.is_on();
         self.is_on.store(is_on, Ordering::Relaxed);
-        drop(state);
         if is_on {
-            self.link();
+            self.link(&mut state);
         } else if let Err(error) = fs::remove_dir_all(&self.kept)
             && error.kind() != ErrorKind::NotFound
         {
@@ -143,14 +160,13 @@ impl Keeper {
         }
     }
 
-    fn link(&self) {
+    fn link(&self, state: &mut State) {
         self.unlinked_bytes.store(0, Ordering::Relaxed);
         let linked = self.try_link();
         let failure = linked.err().map(|error| {
             let (kept, data) = (self.kept.display(), self.data.display());
             format!("journals of {data} cannot be linked in {kept}: {error}")
         });
-        let mut state = self.state();
         if failure.is_some() && state.failure.is_none() {
             tracing::warn!("{}", failure.as_deref().unwrap_or_default());
         }
