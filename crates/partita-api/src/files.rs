@@ -53,6 +53,7 @@ use crate::secret::Secret;
 use crate::shares::Shares;
 use crate::token::Verified;
 
+pub use directory::KEPT;
 pub use objects::Buckets;
 #[cfg(feature = "s3")]
 pub use place::s3_bucket;

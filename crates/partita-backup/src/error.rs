@@ -45,6 +45,14 @@ pub enum BackupError {
         /// What the operating system says.
         reason: String,
     },
+    /// Files of buckets were removed before they could be shipped, and too much of them to be kept.
+    #[error(
+        "files of buckets were removed before they were shipped, and are given up: {bytes} bytes"
+    )]
+    FilesLost {
+        /// How large they were together.
+        bytes: u64,
+    },
     /// Commits are missing between two objects.
     #[error("the commits {first} to {last} are missing: no segment of {chain} has them")]
     Gap {

@@ -20,11 +20,14 @@ use crate::target::Target;
 
 /// Removes what is needed for no moment of a store since this time, in milliseconds since 1970. How
 /// many objects are gone. Chains of other stores, and those that do not say of which they are, stay.
+/// Others may ship meanwhile; the chain that is being written does not go as a whole, however old its
+/// last commit is.
 pub async fn remove_before(
     target: &dyn Target,
     keys: &[Arc<BackupKey>],
     store: &str,
     millis: i64,
+    written: Option<u32>,
 ) -> Result<usize, BackupError> {
     let catalog = Catalog::read(target).await?;
     let mut chains = Vec::new();
@@ -48,7 +51,9 @@ pub async fn remove_before(
     let mut newer: Option<(Chain, &ChainObjects, BaseInfo)> = None;
     for (chain, objects, reach) in chains.into_iter().rev() {
         let surplus = match &newer {
-            Some((newer, theirs, base)) if has_ended(&chain, &reach, millis) => {
+            Some((newer, theirs, base))
+                if written != Some(chain.name.0) && has_ended(&chain, &reach, millis) =>
+            {
                 demand_whole(newer, target, theirs, base).await?;
                 whole(objects)
             }

@@ -313,6 +313,16 @@ impl Shipper {
         format!("{} ends with commit {number}: {error}", self.chain.name)
     }
 
+    /// Gives up the removed files that are shipped. [`BackupError::FilesLost`] if the others are more
+    /// than is kept of them; the chain cannot go on then.
+    pub fn release_removed(&self) -> Result<(), BackupError> {
+        let source = self.shipping.files.as_ref();
+        let Some(removed) = source.and_then(|source| source.removed.as_ref()) else {
+            return Ok(());
+        };
+        removed.demand_few(self.files.release(removed))
+    }
+
     /// The last commit that is in the target.
     pub fn shipped(&self) -> CommitId {
         self.shipped
@@ -420,10 +430,14 @@ impl Shipper {
 
 /// Whether a chain cannot go on after an error, so that another one must begin.
 pub fn ends_chain(error: &BackupError) -> bool {
-    let is_lost = |error: &LogError| !matches!(error, LogError::Unreadable(_));
+    matches!(error, BackupError::Exists { .. }) || is_hole(error)
+}
+
+/// Whether an error says that something was lost before it was shipped.
+pub fn is_hole(error: &BackupError) -> bool {
     match error {
-        BackupError::Exists { .. } => true,
-        BackupError::Log(error) => is_lost(error),
+        BackupError::FilesLost { .. } => true,
+        BackupError::Log(error) => !matches!(error, LogError::Unreadable(_)),
         _ => false,
     }
 }

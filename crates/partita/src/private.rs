@@ -73,9 +73,10 @@ mod unix {
     use crate::backup::restored;
 
     /// The directories and files that Partita makes in a data directory.
-    const OURS: [&str; 6] = [
+    const OURS: [&str; 7] = [
         "store",
         "files",
+        partita_api::files::KEPT,
         "secret",
         crate::socket::NAME,
         restored::UNDER_WAY,

@@ -20,6 +20,7 @@ use partita_api::feed::FeedLimits;
 use partita_api::{
     App, FileLimits, Files, Intake, Limits, Origins, PublicUrl, Secret, Tokens, server,
 };
+use partita_backup::files::RemovedFiles;
 use partita_design::{Design, shipped, sidecar};
 use partita_engine::EngineStore;
 use partita_plan::{
@@ -35,6 +36,7 @@ use tracing::warn;
 
 use crate::announce;
 use crate::backup::continuous;
+use crate::backup::place::removed_files;
 use crate::backup::restored::Pause;
 use crate::cli::{FilesKind, ServeFlags};
 use crate::demo::Stages;
@@ -115,7 +117,12 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     };
     let probe = probe(&flags, &designs);
     let api = app.as_ref().map(App::meters);
-    let backup = continuous::start(&flags, engine.clone(), stopped.clone()).await?;
+    let has_backup = flags.backup.backup.is_some();
+    let removed = engine
+        .as_ref()
+        .map(|_| removed_files(&flags.secret.data, has_backup))
+        .transpose()?;
+    let backup = continuous::start(&flags, engine.clone(), removed.clone()).await?;
     let seen = backup.as_ref().map(|running| running.backup.clone());
     let watched = Watched::new(store, probe, endpoint.clone(), api, &installation);
     let watched = watched.with_backup(seen.clone());
@@ -136,8 +143,9 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     });
     // Bound before anybody is told that there is a server to ask.
     let link = announce::console_link(&installation);
-    let kept = engine.map(|engine| KeptStore {
+    let kept = engine.zip(removed).map(|(engine, removed)| KeptStore {
         engine,
+        removed,
         data: flags.secret.data.clone(),
         backup: seen,
     });
@@ -231,6 +239,8 @@ async fn installation(
 pub(crate) struct KeptStore {
     pub(crate) engine: Arc<EngineStore>,
     pub(crate) data: PathBuf,
+    /// Files of buckets that were removed and may be in no backup.
+    pub(crate) removed: Arc<RemovedFiles>,
     /// The backup behind the server.
     pub(crate) backup: Option<continuous::Backup>,
 }

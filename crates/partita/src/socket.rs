@@ -238,7 +238,8 @@ async fn operate(
             Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
             Ok(take) => operator::answer(&installation, move |events| async move {
                 let on_step = |step| events.offer(step).map_err(Failure::from);
-                taking::carry_out(&take, kept.engine, &kept.data, on_step).await
+                let removed = Some(kept.removed);
+                taking::carry_out(&take, kept.engine, &kept.data, removed, on_step).await
             }),
         },
         copy::NAME => match serde_json::from_slice::<copy::Copy>(&body) {

@@ -12,16 +12,65 @@ use object_store::{Error, ObjectStoreExt as _};
 /// What a second link to an object is called, followed by `#` and a number, until it gets its name.
 const LINK: &str = "copy";
 
+/// The folder beside those of the buckets that removed files are moved to while it is there: a backup
+/// is to ship them first.
+pub const KEPT: &str = "kept-files";
+
 /// A bucket that is a directory.
 pub(super) struct Directory {
     /// The directory, without links in its path.
     pub(super) root: PathBuf,
     /// Where uploads are. A start removes from it what a crash has left unfinished.
     pub(super) staging: PathBuf,
+    /// The folder of removed files, and what this bucket is called in it.
+    pub(super) kept: (PathBuf, String),
     pub(super) files: Arc<LocalFileSystem>,
 }
 
 impl Directory {
+    /// Moves an object to the folder of removed files. Whether there is such a folder, and the object.
+    pub(super) async fn keep(&self, path: &Path) -> bool {
+        let Ok(from) = self.files.path_to_filesystem(path) else {
+            return false;
+        };
+        let (folder, bucket) = self.kept.clone();
+        // An upload that no item has taken over is in no backup.
+        if from.starts_with(&self.staging) || !folder.is_dir() {
+            return false;
+        }
+        let steps: Vec<String> = path.parts().map(|part| part.as_ref().to_owned()).collect();
+        let moved = tokio::task::spawn_blocking(move || {
+            let mut to = folder.join(bucket);
+            for step in &steps {
+                match fs::create_dir(&to) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        return Err(error);
+                    }
+                    _ => to.push(step),
+                }
+            }
+            // Another file of that name may be there; no object is called so.
+            let mut free = to.clone();
+            for number in 1.. {
+                if !free.try_exists()? {
+                    break;
+                }
+                free = to.clone();
+                free.as_mut_os_string().push(format!("#{number}"));
+            }
+            fs::rename(from, free)
+        });
+        match moved.await.unwrap_or_else(|error| Err(error.into())) {
+            Ok(()) => true,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    tracing::warn!(%error, %path, "a file is removed that a backup may not have");
+                }
+                false
+            }
+        }
+    }
+
     /// Copies an object over whatever is there, by another link to its bytes, which nothing
     /// changes.
     ///

@@ -121,7 +121,7 @@ fn is_no_place(error: &Error) -> bool {
 impl BucketStore {
     /// Removes an object; one that is not there is no error.
     pub(super) async fn remove(&self, name: &str) -> Result<(), ObjectsError> {
-        match self.opened.store.delete(&self.path(name)?).await {
+        match self.opened.remove(&self.path(name)?).await {
             Ok(()) | Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(self.failed(&error)),
         }

@@ -13,7 +13,7 @@ use object_store::{Attributes, ObjectStore, ObjectStoreExt as _};
 use partita_design::Design;
 use partita_design::design::Bucket;
 
-use super::directory::Directory;
+use super::directory::{Directory, KEPT};
 use super::objects::Buckets;
 
 /// Room that uploads leave free on the disk of a directory. The storage of items may be on the same
@@ -142,6 +142,8 @@ fn directory(directory: PathBuf, bucket: &Bucket) -> Result<Opened, PlaceError> 
         directory: directory.clone(),
         source,
     };
+    let beside = directory.parent().map(|folder| folder.with_file_name(KEPT));
+    let kept = (beside.unwrap_or_default(), bucket.bucket.clone());
     fs::create_dir_all(&directory).map_err(failed)?;
     let root = fs::canonicalize(&directory).map_err(failed)?;
     let files = LocalFileSystem::new_with_prefix(&root).map_err(|source| PlaceError::Store {
@@ -154,6 +156,7 @@ fn directory(directory: PathBuf, bucket: &Bucket) -> Result<Opened, PlaceError> 
         store: files.clone(),
         directory: Some(Directory {
             staging: root.join(partita_plan::files::staging(bucket)),
+            kept,
             root,
             files,
         }),
@@ -228,6 +231,16 @@ fn s3_client(
 }
 
 impl Opened {
+    /// Removes an object; where a backup is to ship it first, it is moved there.
+    pub(super) async fn remove(&self, path: &Path) -> object_store::Result<()> {
+        if let Some(directory) = &self.directory
+            && directory.keep(path).await
+        {
+            return Ok(());
+        }
+        self.store.delete(path).await
+    }
+
     /// Copies an object over whatever is there.
     pub(super) async fn copy(&self, from: &Path, to: &Path) -> object_store::Result<()> {
         match &self.directory {

@@ -191,3 +191,44 @@ async fn a_copy_that_is_made_again_leaves_one_file() {
     objects.remove("archive", file).await.unwrap();
     assert!(files_below(&bucket).is_empty());
 }
+
+/// While a backup wants them, removed files go where it finds them; uploads that no item has taken over
+/// do not.
+#[tokio::test]
+async fn removed_files_are_kept_for_a_backup() {
+    let root = tempfile::tempdir().unwrap();
+    let source = partita_design::shipped::find("holdthatthought")
+        .unwrap()
+        .source;
+    let design = partita_design::check(source, &|_| None).0.unwrap();
+    let place = Place::Directory(root.path().join("files"));
+    let buckets = place.open([&design]).unwrap();
+    let objects = buckets.of_design("holdthatthought");
+    let at = |folder: &str, name: &str| {
+        let bucket = root.path().join(folder).join("holdthatthought-archive");
+        bucket.join(name)
+    };
+    let names = ["messages/a/b.txt", "temp/c.txt"];
+    for is_kept in [false, true] {
+        for name in names {
+            let file = at("files", name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(&file, name).unwrap();
+            objects.remove("archive", name).await.unwrap();
+            objects.remove("archive", name).await.unwrap();
+            assert!(!file.exists());
+            let was_kept = is_kept && name.starts_with("messages");
+            assert_eq!(at(KEPT, name).exists(), was_kept, "{name}");
+        }
+        if !is_kept {
+            assert!(!root.path().join(KEPT).exists());
+            std::fs::create_dir(root.path().join(KEPT)).unwrap();
+        }
+    }
+    // Another file of the same name is not put over it.
+    std::fs::write(at("files", names[0]), "other").unwrap();
+    objects.remove("archive", names[0]).await.unwrap();
+    let both = [names[0], "messages/a/b.txt#1"];
+    let both = both.map(|name| std::fs::read_to_string(at(KEPT, name)).unwrap());
+    assert_eq!(both, [names[0], "other"]);
+}

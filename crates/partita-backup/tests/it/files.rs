@@ -4,8 +4,9 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use partita_backup::files::FileSource;
+use partita_backup::files::{FileSource, RemovedFiles};
 use partita_backup::restoring::{Moment, Plan};
+use partita_backup::shipping::{ends_chain, is_hole};
 use partita_backup::{BackupError, Catalog, Shipper, Shipping, Target, Wanted, retention};
 
 use crate::stage::{Failing, STORE, Stage, Watched, rest};
@@ -19,6 +20,7 @@ fn source(stage: &Stage) -> FileSource {
         root,
         left_out,
         key_part,
+        ..FileSource::default()
     }
 }
 
@@ -116,7 +118,7 @@ async fn files_come_and_go_with_the_commits() {
 
     // What no kept moment names goes.
     let now = stage.states[&fourth].0.time_millis;
-    retention::remove_before(&*target, &[], STORE, now)
+    retention::remove_before(&*target, &[], STORE, now, None)
         .await
         .unwrap();
     let left = target.list("chains/").await.unwrap();
@@ -173,7 +175,7 @@ async fn a_file_that_comes_back_is_shipped_again() {
             let now = stage.states[&stage.store.last_commit().number]
                 .0
                 .time_millis;
-            let removed = retention::remove_before(&*target, &[], STORE, now).await;
+            let removed = retention::remove_before(&*target, &[], STORE, now, None).await;
             assert!(removed.unwrap() > 0);
             let left = target.list("chains/").await.unwrap();
             let is_part = |name: &str| name.contains("/files/");
@@ -310,7 +312,7 @@ async fn retention_reads_little() {
     rest(&mut shipper).await.unwrap();
     for _ in 0..2 {
         target.read_since();
-        let removed = retention::remove_before(&*target, &[], STORE, i64::MAX).await;
+        let removed = retention::remove_before(&*target, &[], STORE, i64::MAX, None).await;
         assert_eq!(removed.unwrap(), 0);
         let read = target.read_since();
         let is_large = |name: &&String| {
@@ -322,4 +324,130 @@ async fn retention_reads_little() {
 
 fn names_a_piece(name: &str) -> bool {
     name.contains("/bases/") && !name.ends_with("/base")
+}
+
+/// A file that lives shorter than it takes to ship its commit is there at its moments.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_short_life_is_in_the_backup() {
+    let (mut stage, mut shipping) = with_files(37, |target| target).await;
+    let target = shipping.target.clone();
+    let removed = RemovedFiles::new(stage.place("removed"), true).unwrap();
+    let removed = Arc::new(removed);
+    if let Some(files) = &mut shipping.files {
+        files.removed = Some(removed.clone());
+    }
+    let mut shipper = Shipper::begin(shipping, "a test").await.unwrap();
+    rest(&mut shipper).await.unwrap();
+    // The item comes with its file, and goes; then its file does.
+    fs::write(stage.place("files/photos/a"), b"brief").unwrap();
+    stage.write(1).await;
+    let there = stage.store.last_commit().number;
+    stage.write(1).await;
+    fs::create_dir_all(stage.place("removed/photos")).unwrap();
+    let kept = stage.place("removed/photos/a");
+    fs::rename(stage.place("files/photos/a"), &kept).unwrap();
+    shipper.release_removed().unwrap();
+    assert!(kept.exists());
+    rest(&mut shipper).await.unwrap();
+    let hold = removed.hold().unwrap();
+    shipper.release_removed().unwrap();
+    assert!(kept.exists(), "somebody else may not have it");
+    drop(hold);
+    shipper.release_removed().unwrap();
+    assert!(!kept.exists());
+    stage.write(2).await;
+    rest(&mut shipper).await.unwrap();
+    let found = read(&stage, &*target, there, "photos/a").await.unwrap();
+    assert_eq!(found.as_deref(), Some(&b"brief"[..]));
+    let last = stage.store.last_commit().number;
+    stage.write(1).await;
+    rest(&mut shipper).await.unwrap();
+    let found = read(&stage, &*target, last + 1, "photos/a").await.unwrap();
+    assert_eq!(found, None);
+}
+
+/// What is kept of removed files is bounded. What is given up ends the chain, so no moment is left
+/// that lacks a file.
+#[tokio::test(flavor = "multi_thread")]
+async fn removed_files_are_bounded() {
+    let (stage, mut shipping) = with_files(38, |target| target).await;
+    let removed = RemovedFiles::new(stage.place("removed"), true).unwrap();
+    if let Some(files) = &mut shipping.files {
+        files.removed = Some(Arc::new(removed));
+    }
+    let shipper = Shipper::begin(shipping, "a test").await.unwrap();
+    let large = fs::File::create(stage.place("removed/a")).unwrap();
+    large.set_len(1 << 30).unwrap();
+    shipper.release_removed().unwrap();
+    fs::write(stage.place("removed/b"), b"more").unwrap();
+    let lost = shipper.release_removed().unwrap_err();
+    assert!(matches!(lost, BackupError::FilesLost { .. }), "{lost}");
+    assert!(ends_chain(&lost) && is_hole(&lost));
+    assert!(!stage.place("removed/a").exists());
+    shipper.release_removed().unwrap();
+}
+
+/// Without a backup nothing is kept, but for one that is taken by hand.
+#[test]
+fn removed_files_are_kept_while_somebody_holds_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("removed");
+    fs::create_dir(&place).unwrap();
+    let removed = Arc::new(RemovedFiles::new(place.clone(), false).unwrap());
+    assert!(!place.exists());
+    let (one, other) = (removed.hold().unwrap(), removed.hold().unwrap());
+    drop(one);
+    assert!(place.exists());
+    drop(other);
+    assert!(!place.exists());
+}
+
+/// Another server that writes to the chain ends it, and nothing is lost.
+#[test]
+fn another_writer_is_no_hole() {
+    let name = "chains/000001/segments/1".to_owned();
+    let exists = BackupError::Exists { name };
+    assert!(ends_chain(&exists) && !is_hole(&exists));
+}
+
+/// A file that took another one's place is not taken for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_the_same_path_are_told_apart() {
+    let (mut stage, mut shipping) = with_files(39, |target| target).await;
+    let target = shipping.target.clone();
+    let removed = RemovedFiles::new(stage.place("removed"), true).unwrap();
+    if let Some(files) = &mut shipping.files {
+        files.removed = Some(Arc::new(removed));
+    }
+    let mut shipper = Shipper::begin(shipping, "a test").await.unwrap();
+    rest(&mut shipper).await.unwrap();
+    let file = stage.place("files/photos/a");
+    fs::write(&file, b"one").unwrap();
+    stage.write(1).await;
+    let first = stage.store.last_commit().number;
+    rest(&mut shipper).await.unwrap();
+    // Two others are there before anything is shipped.
+    fs::create_dir(stage.place("removed/photos")).unwrap();
+    for (number, name) in [(0, "a"), (1, "a#1")] {
+        stage.write(1).await;
+        let kept = stage.place("removed/photos").join(name);
+        fs::rename(&file, kept).unwrap();
+        fs::write(&file, format!("one {number}")).unwrap();
+        stage.write(1).await;
+    }
+    let unclear = stage.store.last_commit().number;
+    rest(&mut shipper).await.unwrap();
+    shipper.release_removed().unwrap();
+    assert!(!stage.place("removed/photos/a").exists());
+    assert!(!stage.place("removed/photos/a#1").exists());
+    stage.write(1).await;
+    rest(&mut shipper).await.unwrap();
+    let read = async |commit| read(&stage, &*target, commit, "photos/a").await;
+    assert_eq!(read(first).await.unwrap().as_deref(), Some(&b"one"[..]));
+    for commit in first + 1..=unclear {
+        let refused = read(commit).await.unwrap_err().to_string();
+        assert!(refused.contains("the file photos/a of commit"), "{refused}");
+    }
+    let last = read(unclear + 1).await.unwrap();
+    assert_eq!(last.as_deref(), Some(&b"one 1"[..]));
 }

@@ -124,7 +124,7 @@ async fn every_moment_has_what_was_acknowledged_by_then() {
         }
     }
     // What is left after everything old was removed is the last moment, whole.
-    retention::remove_before(&*target, &[], STORE, i64::MAX)
+    retention::remove_before(&*target, &[], STORE, i64::MAX, None)
         .await
         .unwrap();
     let place = stage.place("last");

@@ -203,7 +203,7 @@ async fn what_is_old_goes_and_every_moment_since_stays() {
     let states: Vec<_> = states.map(|(_, (id, _))| *id).collect();
     let mut objects = target.list("chains/").await.unwrap().len();
     for id in &states {
-        let removed = retention::remove_before(&*target, &[], STORE, id.time_millis)
+        let removed = retention::remove_before(&*target, &[], STORE, id.time_millis, None)
             .await
             .unwrap();
         let left = target.list("chains/").await.unwrap().len();
@@ -222,7 +222,7 @@ async fn what_is_old_goes_and_every_moment_since_stays() {
     let summaries = summaries.summaries(&*target, &[]).await.unwrap();
     assert_eq!(summaries.len(), 1, "{summaries:?}");
     // However late it is, the last moment stays.
-    retention::remove_before(&*target, &[], STORE, i64::MAX)
+    retention::remove_before(&*target, &[], STORE, i64::MAX, None)
         .await
         .unwrap();
     let last = restore(&*target, Moment::Last, &stage.place("last"), None)
@@ -263,7 +263,7 @@ async fn the_last_moment_is_that_of_the_chain_that_goes_furthest() {
         stage.compare(&place, restored.commit).await;
     }
     // What is removed is never the last moment.
-    retention::remove_before(&*target, &[], STORE, i64::MAX)
+    retention::remove_before(&*target, &[], STORE, i64::MAX, None)
         .await
         .unwrap();
     let kept = restore(&*target, Moment::Last, &stage.place("kept"), None).await;

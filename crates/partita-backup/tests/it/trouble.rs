@@ -167,10 +167,10 @@ async fn a_target_belongs_to_one_store() {
         let refused = refused.unwrap_or_default();
         assert!(refused.contains("the backup of another store"), "{refused}");
     }
-    let removed = retention::remove_before(&*target, &[], "another", i64::MAX).await;
+    let removed = retention::remove_before(&*target, &[], "another", i64::MAX, None).await;
     assert_eq!(removed.unwrap(), 0);
     assert_eq!(target.list("chains/").await.unwrap(), objects);
-    let removed = retention::remove_before(&*target, &[], STORE, i64::MAX).await;
+    let removed = retention::remove_before(&*target, &[], STORE, i64::MAX, None).await;
     assert!(removed.unwrap() > 0);
 }
 
@@ -199,4 +199,27 @@ async fn a_chain_says_why_it_began() {
         last.contains("chains/000002/chain.json` is damaged"),
         "{last}"
     );
+}
+
+/// The chain that is being written stays, also while nothing is written and a newer one, taken by hand,
+/// has all that it has.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_chain_that_is_written_stays() {
+    let mut stage = Stage::new(27).await;
+    let target = stage.target();
+    let begun = Shipper::resume(stage.shipping(target.clone(), None)).await;
+    let mut shipper = begun.unwrap();
+    stage.write(2).await;
+    rest(&mut shipper).await.unwrap();
+    let begun = Shipper::begin(stage.shipping(target.clone(), None), "by hand").await;
+    rest(&mut begun.unwrap()).await.unwrap();
+    let written = Some(shipper.chain());
+    let removed = retention::remove_before(&*target, &[], STORE, i64::MAX, written).await;
+    removed.unwrap();
+    stage.write(1).await;
+    rest(&mut shipper).await.unwrap();
+    let place = stage.place("restored");
+    let restored = restore(&*target, Moment::Last, &place, None).await.unwrap();
+    assert_eq!(restored.commit, stage.store.last_commit());
+    stage.compare(&place, restored.commit).await;
 }

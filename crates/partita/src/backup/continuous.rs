@@ -2,13 +2,16 @@
 //!
 //! Writers never wait for it. While the target fails, commits stay in the store's journals, 1 GB of
 //! them at most; what is given up then is named in the chain that follows, which begins with a base.
+//! When the server stops, it goes on until the last request has been answered, and then ships what
+//! is left.
 
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use partita_backup::shipping::{Step, ends_chain};
+use partita_backup::files::RemovedFiles;
+use partita_backup::shipping::{Step, ends_chain, is_hole};
 use partita_backup::{BackupError, Catalog, Shipper, Shipping, Target, retention};
 use partita_design::time;
 use partita_engine::{CommitId, EngineStore};
@@ -33,8 +36,9 @@ const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// How long a server that starts looks at its target.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(5);
-/// How long a server that stops goes on shipping.
+/// How long what is left is shipped after the last request, and the pause after a failure then.
 const STOP_TIME_MAX: Duration = Duration::from_secs(5);
+const STOP_PAUSE: Duration = Duration::from_millis(100);
 /// A base is taken again after a day, if anything was committed, or when the segments since the last
 /// one are twice as large as it, and 64 MB at least.
 const BASE_MILLIS: i64 = 24 * 3_600 * 1_000;
@@ -64,7 +68,7 @@ struct State {
     base: Option<(CommitId, i64)>,
     bytes: u64,
     failures: u64,
-    /// Chains that had to begin because commits were lost.
+    /// Chains that had to begin because commits or files were lost.
     holes: u64,
     last_error: Option<String>,
 }
@@ -160,7 +164,7 @@ impl Backup {
         );
         text.gauge(
             "partita_backup_holes",
-            "Times that commits were lost before they were shipped, since the start.",
+            "Times that commits or files were lost before they were shipped, since the start.",
             state.holes,
         );
         text.gauge(
@@ -174,17 +178,21 @@ impl Backup {
 /// A backup that is under way.
 pub(crate) struct Running {
     pub(crate) backup: Backup,
+    /// Says that the last request has been answered.
+    ending: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
 impl Running {
-    /// Waits until what was written is shipped, for as long as that takes a few seconds.
-    pub(crate) async fn finish(self) {
-        if tokio::time::timeout(STOP_TIME_MAX, self.task)
-            .await
-            .is_err()
-        {
-            warn!("the backup is behind; the next start ships the rest");
+    /// Ships what is left after the last request, if that takes a few seconds at most.
+    pub(crate) async fn finish(mut self) {
+        self.ending.send_replace(true);
+        let ended = tokio::time::timeout(STOP_TIME_MAX, &mut self.task).await;
+        if ended.is_err() {
+            self.task.abort();
+            let first = self.backup.state().shipped.number + 1;
+            let last = self.backup.source.last_commit().number;
+            warn!("the commits {first} to {last} are not in the backup; the next start ships them");
         }
     }
 }
@@ -193,7 +201,7 @@ impl Running {
 pub(crate) async fn start(
     flags: &ServeFlags,
     source: Option<Arc<EngineStore>>,
-    stopping: watch::Receiver<bool>,
+    removed: Option<Arc<RemovedFiles>>,
 ) -> Result<Option<Running>> {
     let given = &flags.backup;
     let Some(target) = &given.backup else {
@@ -207,7 +215,7 @@ pub(crate) async fn start(
     let secret = match &flags.secret.secret_file {
         // One that is kept elsewhere is backed up there.
         Some(_) => None,
-        None => std::fs::read(flags.secret.data.join("secret")).ok(),
+        None => place::secret(&flags.secret.data, key.as_deref())?,
     };
     let backup = Backup {
         source: source.clone(),
@@ -222,7 +230,7 @@ pub(crate) async fn start(
     let looked = demand_store(&*target, &store).await;
     looked.with_context(|| format!("cannot back up to {}", place.name()))?;
     let shipping = Shipping {
-        files: Some(place::files(&flags.secret.data, source.clone()).await?),
+        files: Some(place::files(&flags.secret.data, source.clone(), removed).await?),
         source,
         store,
         target,
@@ -231,15 +239,21 @@ pub(crate) async fn start(
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
     };
+    let (ending, ended) = watch::channel(false);
     let work = Work {
         backup: backup.clone(),
         shipping,
         keep_millis: given.backup_keep.map(|seconds| i64::from(seconds) * 1_000),
         tidied_millis: 0,
-        stopping,
+        tidying: None,
+        ending: ended,
     };
     let task = tokio::spawn(work.run());
-    Ok(Some(Running { backup, task }))
+    Ok(Some(Running {
+        backup,
+        ending,
+        task,
+    }))
 }
 
 /// Refuses the target of another store. One that cannot be looked at now is tried again while the
@@ -260,7 +274,9 @@ struct Work {
     shipping: Shipping,
     keep_millis: Option<i64>,
     tidied_millis: i64,
-    stopping: watch::Receiver<bool>,
+    /// The removal of what is old, which shipping does not wait for.
+    tidying: Option<JoinHandle<()>>,
+    ending: watch::Receiver<bool>,
 }
 
 impl Work {
@@ -282,36 +298,66 @@ impl Work {
                         Ok(()) => return,
                         Err(error) => {
                             reason = Some(shipper.reason(&error));
-                            self.backup.state().holes += 1;
+                            self.backup.state().holes += u64::from(is_hole(&error));
                             error
                         }
                     }
                 }
             };
             self.fail(&error);
-            if self.rest(pause).await {
-                return;
+            if let Err(error) = self.bound_removed() {
+                self.fail(&error);
+                if is_hole(&error) {
+                    self.backup.state().holes += 1;
+                    reason = Some(error.to_string());
+                }
             }
+            self.rest(pause).await;
             pause = (pause * 2).min(PAUSE_MAX);
         }
     }
 
-    /// Ships until the server stops, or until the chain cannot go on.
+    /// Gives up removed files of which there are too many, while there is no chain to ship them to.
+    fn bound_removed(&self) -> Result<(), BackupError> {
+        let source = self.shipping.files.as_ref();
+        let removed = source.and_then(|source| source.removed.as_ref());
+        removed.map_or(Ok(()), |removed| removed.bound())
+    }
+
+    /// Gives up removed files that are shipped. An error if the chain cannot go on.
+    fn release_removed(&self, shipper: &Shipper) -> Result<(), BackupError> {
+        match shipper.release_removed() {
+            Err(error) if !ends_chain(&error) => {
+                self.fail(&error);
+                Ok(())
+            }
+            released => released,
+        }
+    }
+
+    /// Ships until the server has answered its last request and all is shipped, or until the chain
+    /// cannot go on.
     async fn ship(
         &mut self,
         shipper: &mut Shipper,
         pause: &mut Duration,
     ) -> Result<(), BackupError> {
         loop {
+            // A base that is under way is left to the next start.
+            let last = self.backup.source.last_commit().number;
+            if self.is_ending() && shipper.shipped().number >= last {
+                return Ok(());
+            }
             match shipper.step().await {
                 Ok(Step::Rested) => {
                     *pause = PAUSE_MIN;
-                    self.rested(shipper).await;
-                    if self.rest(SHIP_EVERY).await {
-                        return self.last_steps(shipper).await;
-                    }
+                    self.release_removed(shipper)?;
+                    self.rested(shipper);
+                    self.rest(SHIP_EVERY).await;
                 }
-                Ok(Step::Commits { bytes, .. }) => self.note(shipper, bytes),
+                Ok(Step::Commits { bytes, .. } | Step::Files { bytes }) => {
+                    self.note(shipper, bytes);
+                }
                 Ok(Step::Base { last, bytes, .. }) => {
                     self.note(shipper, bytes);
                     info!(commit = last.number, "a base of the backup is whole");
@@ -320,25 +366,16 @@ impl Work {
                 Err(error) if ends_chain(&error) => return Err(error),
                 Err(error) => {
                     self.fail(&error);
-                    if self.rest(*pause).await {
-                        return Ok(());
-                    }
+                    self.release_removed(shipper)?;
+                    self.rest(*pause).await;
                     *pause = (*pause * 2).min(PAUSE_MAX);
                 }
             }
         }
     }
 
-    /// The server stops: what was written meanwhile is shipped, and a base that is under way is not.
-    async fn last_steps(&mut self, shipper: &mut Shipper) -> Result<(), BackupError> {
-        while let Ok(Step::Commits { bytes, .. }) = shipper.step().await {
-            self.note(shipper, bytes);
-        }
-        Ok(())
-    }
-
     /// All is shipped: time for a base, or to remove what is old.
-    async fn rested(&mut self, shipper: &mut Shipper) {
+    fn rested(&mut self, shipper: &mut Shipper) {
         let now = SystemClock.now_millis();
         {
             let mut state = self.backup.state();
@@ -358,19 +395,17 @@ impl Work {
         let Some(keep_millis) = self.keep_millis else {
             return;
         };
-        if now.saturating_sub(self.tidied_millis) < TIDY_MILLIS {
+        let is_busy = self.tidying.as_ref().is_some_and(|one| !one.is_finished());
+        if is_busy || now.saturating_sub(self.tidied_millis) < TIDY_MILLIS {
             return;
         }
         self.tidied_millis = now;
-        let shipping = shipper.shipping();
-        let keys = shipping.key.as_slice();
-        let (target, store) = (&*shipping.target, &*shipping.store);
-        let removed = retention::remove_before(target, keys, store, now - keep_millis).await;
-        match removed {
-            Ok(0) => {}
-            Ok(objects) => info!(objects, "what is older than --backup-keep is removed"),
-            Err(error) => warn!("nothing is removed from the backup: {error}"),
-        }
+        let tidied = tidy(
+            shipper.shipping().clone(),
+            shipper.chain(),
+            now - keep_millis,
+        );
+        self.tidying = Some(tokio::spawn(tidied));
     }
 
     fn note(&self, shipper: &Shipper, bytes: u64) {
@@ -393,10 +428,34 @@ impl Work {
         state.last_error = Some(text);
     }
 
-    /// Waits. Whether the server stops meanwhile.
-    async fn rest(&mut self, pause: Duration) -> bool {
-        let stopping = self.stopping.wait_for(|is_stopping| *is_stopping);
-        tokio::time::timeout(pause, stopping).await.is_ok()
+    /// Whether the last request has been answered.
+    fn is_ending(&self) -> bool {
+        *self.ending.borrow()
+    }
+
+    /// Waits, and not for long once the last request has been answered.
+    async fn rest(&mut self, pause: Duration) {
+        if self.is_ending() {
+            return tokio::time::sleep(STOP_PAUSE.min(pause)).await;
+        }
+        let ending = self.ending.wait_for(|is_ending| *is_ending);
+        let waited = tokio::time::timeout(pause, ending).await;
+        let is_nobody_left = matches!(waited, Ok(Err(_)));
+        drop(waited);
+        if is_nobody_left {
+            tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+/// Removes what no moment since a time needs, while others ship to a chain.
+async fn tidy(shipping: Shipping, chain: u32, millis: i64) {
+    let keys = shipping.key.as_slice();
+    let (target, store) = (&*shipping.target, &*shipping.store);
+    match retention::remove_before(target, keys, store, millis, Some(chain)).await {
+        Ok(0) => {}
+        Ok(objects) => info!(objects, "what is older than --backup-keep is removed"),
+        Err(error) => warn!("nothing is removed from the backup: {error}"),
     }
 }
 

@@ -1,10 +1,11 @@
 //! A target and its keys, by their flags.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use partita_backup::files::FileSource;
+use partita_backup::files::{FileSource, RemovedFiles};
 use partita_backup::{BackupKey, DirectoryTarget, Target};
 use partita_engine::EngineStore;
 use partita_plan::recorded_designs;
@@ -95,8 +96,22 @@ pub(crate) fn existing(flags: &TargetFlags) -> Result<Arc<dyn Target>> {
     place.open()
 }
 
+/// Where the removed files of the buckets of a data directory are, until they are shipped.
+pub(crate) fn removed_files(data: &Path, is_lasting: bool) -> Result<Arc<RemovedFiles>> {
+    let folder = std::path::absolute(data.join(partita_api::files::KEPT))?;
+    let shown = folder.display().to_string();
+    let removed = RemovedFiles::new(folder, is_lasting);
+    Ok(Arc::new(
+        removed.with_context(|| format!("cannot use {shown}"))?,
+    ))
+}
+
 /// The files of the buckets of a data directory. Uploads that no item has taken over are left out.
-pub(crate) async fn files(data: &Path, store: Arc<EngineStore>) -> Result<FileSource> {
+pub(crate) async fn files(
+    data: &Path,
+    store: Arc<EngineStore>,
+    removed: Option<Arc<RemovedFiles>>,
+) -> Result<FileSource> {
     let root = std::path::absolute(data.join("files"))?;
     let mut left_out = Vec::new();
     for design in recorded_designs(store).await? {
@@ -111,8 +126,22 @@ pub(crate) async fn files(data: &Path, store: Arc<EngineStore>) -> Result<FileSo
     Ok(FileSource {
         root,
         left_out,
+        removed,
         key_part: partita_plan::files::KEY_PART.into(),
     })
+}
+
+/// The secret of a data directory, if it has one, for a backup that is encrypted.
+pub(crate) fn secret(data: &Path, key: Option<&BackupKey>) -> Result<Option<Vec<u8>>> {
+    let path = data.join("secret");
+    match std::fs::read(&path) {
+        _ if key.is_none() => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        read => {
+            let read = read.with_context(|| format!("cannot read the secret {}", path.display()));
+            read.map(Some)
+        }
+    }
 }
 
 /// The keys in these files.

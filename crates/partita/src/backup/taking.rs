@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::Result;
 use indicatif::ProgressBar;
 use partita_api::admin::Failure;
+use partita_backup::files::RemovedFiles;
 use partita_backup::shipping::Step;
 use partita_backup::{Shipper, Shipping};
 use partita_design::time;
@@ -92,7 +93,8 @@ async fn reach(take: &Take, data: &Path, show: &mut (dyn FnMut(Taking) + Send)) 
         Reached::Asked(taken) => return Ok(taken),
         Reached::Opened(engine) => engine,
     };
-    let taken = carry_out(take, source, data, |taking| {
+    // Nobody else has the store open, so no file is removed meanwhile.
+    let taken = carry_out(take, source, data, None, |taking| {
         show(taking);
         Ok(())
     });
@@ -104,17 +106,29 @@ pub(crate) async fn carry_out(
     take: &Take,
     source: Arc<EngineStore>,
     data: &Path,
+    removed: Option<Arc<RemovedFiles>>,
     mut on_step: impl FnMut(Taking) -> Result<(), Failure>,
 ) -> Result<Taken, Failure> {
-    let shipping = shipping(take, source, data).await;
+    let hold = removed.as_ref().map(RemovedFiles::hold).transpose();
+    // Files that are removed before they are shipped stay until the backup is there.
+    let _hold = hold.map_err(|error| Failure::of(&error))?;
+    let shipping = shipping(take, source, data, removed).await;
     let shipping = shipping.map_err(|error| Failure::of(&*error))?;
     let failed = |error: partita_backup::BackupError| Failure::of(&error);
     let mut shipper = Shipper::begin(shipping, "a backup by hand")
         .await
         .map_err(failed)?;
+    let mut taking = Taking { rows: 0, bytes: 0 };
     loop {
         match shipper.step().await.map_err(failed)? {
-            Step::Piece { rows, bytes } => on_step(Taking { rows, bytes })?,
+            Step::Piece { rows, bytes } => {
+                taking = Taking { rows, bytes };
+                on_step(taking)?;
+            }
+            Step::Files { bytes } => {
+                taking.bytes += bytes;
+                on_step(taking)?;
+            }
             Step::Base { last, rows, bytes } => {
                 return Ok(Taken {
                     chain: shipper.chain(),
@@ -131,15 +145,20 @@ pub(crate) async fn carry_out(
     }
 }
 
-async fn shipping(take: &Take, source: Arc<EngineStore>, data: &Path) -> Result<Shipping> {
+async fn shipping(
+    take: &Take,
+    source: Arc<EngineStore>,
+    data: &Path,
+    removed: Option<Arc<RemovedFiles>>,
+) -> Result<Shipping> {
     let key = take.key.as_deref().map(place::key).transpose()?;
     Ok(Shipping {
-        files: Some(place::files(data, source.clone()).await?),
+        files: Some(place::files(data, source.clone(), removed).await?),
         source,
         store: identity::of(data)?,
         target: take.place.open()?,
+        secret: place::secret(data, key.as_deref())?,
         key,
-        secret: std::fs::read(data.join("secret")).ok(),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
     })

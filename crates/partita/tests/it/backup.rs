@@ -4,6 +4,8 @@ mod s3;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -19,7 +21,7 @@ use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 use crate::readme::{blocks, root, said};
-use crate::server::{BINARY, Server, make_secret, rounds, token};
+use crate::server::{BINARY, Server, make_secret, rounds, token, token_for};
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -251,6 +253,57 @@ async fn a_server_backs_up_all_the_time() {
     }
 }
 
+/// What is answered while the server drains is in the backup when it ends.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_answered_last_is_backed_up() {
+    let scene = Scene::new();
+    let target = scene.path("target");
+    let server = scene.serve("data", &["--backup", target.to_str().unwrap()]);
+    scene.write(&server, 0..2).await;
+    scene.wait_for_backup();
+    let token = token(&scene.path("data"), "ann");
+    let body = json!({"userId": "ann", "id": format!("01{:024}", 2), "title": "story 2"});
+    let body = body.to_string();
+    let (begin, end) = body.split_at(body.len() / 2);
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    write!(
+        stream,
+        "POST /stories/Story HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{begin}",
+        server.address(),
+        body.len()
+    )
+    .unwrap();
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    server.ask_to_stop();
+    // The shipping looks three times a second; it must not have ended when the rest comes.
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    stream.write_all(end.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    assert_eq!(server.wait(), Some(0));
+    scene.said("restore target --into restored");
+    fs::copy(scene.path("data/secret"), scene.path("restored/secret")).unwrap();
+    let server = scene.serve("restored", &[]);
+    assert_eq!(scene.titles(&server).await.len(), 3);
+}
+
+/// An encrypted backup has the secret, or says why not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_cannot_be_read_is_told() {
+    let scene = Scene::new();
+    drop(scene.serve("data", &[]));
+    fs::write(scene.path("key"), [5; 32]).unwrap();
+    set_mode(&scene.path("key"), 0o600);
+    fs::rename(scene.path("data/secret"), scene.path("secret")).unwrap();
+    fs::create_dir(scene.path("data/secret")).unwrap();
+    let refused = scene.refused("backup target --key key --data data");
+    assert!(refused.contains("cannot read the secret"), "{refused}");
+    // One that is not encrypted has none.
+    scene.said("backup target --data data");
+}
+
 /// Neither a server nor a backup by hand of another store gets at a target, and a restored store goes
 /// on in the target that it is from.
 #[tokio::test(flavor = "multi_thread")]
@@ -282,7 +335,7 @@ fn set_mode(path: &Path, mode: u32) {
 
 fn walk(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(walk(&path));
@@ -346,6 +399,88 @@ async fn the_files_that_items_name_are_restored() {
         "{refused}"
     );
     assert!(scene.refused("backup check target").contains("is missing"));
+}
+
+const SHELF: &str = r#"
+design = "shelf"
+[table]
+name = "shelf"
+key  = ["PK", "SK"]
+[entity.Doc]
+PK = "DOC#{id}"
+SK = "DOC"
+[entity.Doc.attributes]
+id   = "string"
+by   = "string = caller on create"
+file = "string?, file in docs"
+[entity.Doc.allow]
+create = "signed-in"
+"*"    = "by = caller"
+[bucket.b]
+name = "shelf"
+[bucket.b.prefix]
+docs = { path = "docs/" }
+"#;
+
+/// A file that came and went while the target did not answer is there at every moment that names it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_of_a_short_life_is_restored() {
+    let scene = Scene::new();
+    let design = scene.path("shelf.toml");
+    fs::write(&design, SHELF).unwrap();
+    let (design, target) = (design.to_str().unwrap(), scene.path("target"));
+    let flags = [design, "--backup", target.to_str().unwrap()];
+    let server = Server::start(&scene.path("data"), &flags);
+    let before = scene.wait_for_backup();
+    fs::rename(&target, scene.path("aside")).unwrap();
+    fs::write(&target, b"").unwrap();
+
+    let data = scene.path("data");
+    let token = token_for(design, &["--data", data.to_str().unwrap()], "ann");
+    let client = Client::new();
+    let asked = client
+        .post(format!("{}/shelf/files/docs", server.base))
+        .json(&json!({"contentType": "text/plain", "size": 6}));
+    let upload: Json = asked
+        .bearer_auth(&token)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    let url = upload["upload"]["url"].as_str().unwrap();
+    let sent = client
+        .put(format!("{}{url}", server.base))
+        .header("content-type", "text/plain")
+        .body("Hello!");
+    assert!(sent.send().await.unwrap().status().is_success());
+    let doc = client
+        .post(format!("{}/shelf/Doc", server.base))
+        .json(&json!({"id": "d", "file": upload["name"]}));
+    let doc = doc.bearer_auth(&token).send().await.unwrap();
+    assert!(doc.status().is_success(), "{doc:?}");
+    let doc = client.delete(format!("{}/shelf/Doc/d", server.base));
+    let gone = doc.bearer_auth(&token).send().await.unwrap();
+    assert!(gone.status().is_success(), "{gone:?}");
+    assert_eq!(walk(&data.join("files")), Vec::<PathBuf>::new());
+    assert_eq!(walk(&data.join("kept-files")).len(), 1);
+
+    fs::remove_file(&target).unwrap();
+    fs::rename(scene.path("aside"), &target).unwrap();
+    let after = scene.wait_for_backup();
+    assert_eq!(after["chain"], 1, "{after}");
+    assert_eq!(server.stop(), Some(0));
+    let commits = before["commit"].as_u64().unwrap()..=after["commit"].as_u64().unwrap();
+    let mut found = 0;
+    for commit in commits {
+        scene.said(&format!(
+            "restore target --commit {commit} --into at-{commit}"
+        ));
+        found += walk(&scene.path(&format!("at-{commit}/files"))).len();
+    }
+    assert!(found > 0, "some moment has the file");
+    assert_eq!(walk(&data.join("kept-files")), Vec::<PathBuf>::new());
 }
 
 /// A target that cannot be written does not hold the server up, and is told.
