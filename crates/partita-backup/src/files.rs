@@ -81,6 +81,18 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
+    /// A path of which it cannot be told what commits before one mean. No later one names it.
+    fn unclear(path: String, clear_from: u64) -> Placed {
+        Placed {
+            path,
+            sha256: String::new(),
+            shipped_with: 0,
+            bytes: 0,
+            modified_millis: 0,
+            clear_from,
+        }
+    }
+
     fn is(&self, found: &Found) -> bool {
         (self.bytes, self.modified_millis) == (found.bytes, found.modified_millis)
     }
@@ -200,20 +212,22 @@ fn walk(left_out: &[PathBuf], folder: &Path, name: &str, found: &mut Vec<Found>)
         if metadata.is_dir() {
             walk(left_out, &path, &below, found)?;
         } else if metadata.is_file() {
-            let modified = metadata
-                .modified()?
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
             found.push(Found {
                 path: below,
                 place: path,
                 bytes: metadata.len(),
-                modified_millis: i64::try_from(modified.as_millis()).unwrap_or(i64::MAX),
+                modified_millis: modified_millis(&metadata)?,
                 clear_from: 0,
             });
         }
     }
     Ok(())
+}
+
+fn modified_millis(metadata: &fs::Metadata) -> io::Result<i64> {
+    let modified = metadata.modified()?.duration_since(UNIX_EPOCH);
+    let millis = modified.unwrap_or_default().as_millis();
+    Ok(i64::try_from(millis).unwrap_or(i64::MAX))
 }
 
 async fn blocking<T: Send + 'static>(

@@ -5,7 +5,8 @@
 //! before that time goes as a whole, unless no other one ends later. Before anything goes, what
 //! stays is looked at: where its pieces or segments are not complete, nothing is removed.
 //!
-//! The object that makes a base whole goes first, then its pieces, then segments, the oldest first.
+//! The object that makes a base whole goes first, then its pieces, then segments, the oldest first;
+//! last the bytes of files, and what says which files there were.
 //! So however a removal ends, what is left is a backup with fewer moments, not one with a gap.
 
 use std::sync::Arc;

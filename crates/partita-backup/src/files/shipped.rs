@@ -11,8 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::removed::RemovedFiles;
 use super::{
-    FileSource, Found, PART_BYTES, Placed, Placing, Versions, blocking, list, parts, placing,
-    unreadable,
+    FileSource, Found, PART_BYTES, Placed, Placing, Versions, blocking, list, modified_millis,
+    parts, placing, unreadable,
 };
 use crate::catalog::{Chain, ChainObjects};
 use crate::error::BackupError;
@@ -46,7 +46,7 @@ pub(crate) struct ShippedFiles {
     /// The commit up to which all files that commits name are shipped.
     covered: u64,
     /// Removed files that need not be kept, because no commit is known to mean them.
-    unclear: BTreeSet<PathBuf>,
+    unclear: Vec<Found>,
 }
 
 /// A directory that was looked at.
@@ -62,7 +62,7 @@ struct Look {
     /// placing that their bytes came with.
     there: BTreeMap<String, u64>,
     /// See [`ShippedFiles::unclear`].
-    unclear: BTreeSet<PathBuf>,
+    unclear: Vec<Found>,
     /// A file that is being shipped.
     sending: Option<Sending>,
 }
@@ -126,7 +126,8 @@ impl ShippedFiles {
     pub(crate) fn release(&self, removed: &RemovedFiles) -> io::Result<u64> {
         removed.release(|found| {
             let known = self.files.get(&found.path);
-            known.is_some_and(|known| known.is(found)) || self.unclear.contains(&found.place)
+            let is_unclear = |one: &Found| one.place == found.place && one.is_same(found);
+            known.is_some_and(|known| known.is(found)) || self.unclear.iter().any(is_unclear)
         })
     }
 
@@ -145,6 +146,11 @@ impl ShippedFiles {
             return self.put_placing(way, pending.bytes.len() as u64).await;
         }
         let Some(look) = &mut self.look else {
+            // What the last look was done with is no file of this one.
+            if let Some(removed) = &way.source.removed {
+                let released = self.release(removed);
+                released.map_err(|error| unreadable(&removed.folder, &error))?;
+            }
             self.look = Some(self.look_around(way.source, from, &last).await?);
             return Ok(Some(0));
         };
@@ -223,7 +229,8 @@ impl ShippedFiles {
             came: Vec::new(),
             went: gone.cloned().collect(),
         };
-        let (mut found, mut unclear) = (Vec::new(), BTreeSet::new());
+        let (mut found, mut unclear) = (Vec::new(), Vec::new());
+        let mut there_still = self.files.clone();
         for (path, Versions { there, removed }) in listed.into_iter().rev() {
             let known = self.files.get(&path);
             let mut all = there.iter().chain(&removed);
@@ -239,7 +246,8 @@ impl ShippedFiles {
             // A design may give the same path to one file after the other. Which of them a commit of
             // this time means cannot be told, so none is taken for the other.
             let clear_from = placing.until + 1;
-            unclear.extend(removed.into_iter().map(|file| file.place));
+            unclear.extend(removed);
+            there_still.remove(&path);
             match there {
                 Some(there) if known.is_some_and(|known| known.is(&there)) => {
                     let known = known.cloned();
@@ -252,14 +260,7 @@ impl ShippedFiles {
                     clear_from,
                     ..there
                 }),
-                None => placing.came.push(Placed {
-                    path,
-                    sha256: String::new(),
-                    shipped_with: 0,
-                    bytes: 0,
-                    modified_millis: 0,
-                    clear_from,
-                }),
+                None => placing.came.push(Placed::unclear(path, clear_from)),
             }
         }
         Ok(Look {
@@ -267,10 +268,9 @@ impl ShippedFiles {
             found,
             unclear,
             placing,
-            there: self
-                .files
-                .values()
-                .map(|file| (file.sha256.clone(), file.shipped_with))
+            there: there_still
+                .into_values()
+                .map(|file| (file.sha256, file.shipped_with))
                 .collect(),
             sending: None,
         })
@@ -278,27 +278,30 @@ impl ShippedFiles {
 
     /// Begins to ship a file, or notes it if its bytes are there.
     async fn begin_file(&mut self, source: &FileSource, found: &Found) -> Result<(), BackupError> {
-        let place = found.place.clone();
-        let removed = source.removed.clone();
-        let path = found.path.clone();
+        let mut places = vec![found.place.clone()];
+        if let Some(removed) = &source.removed {
+            // It may have been removed since it was found.
+            places.push(removed.folder.join(&found.path));
+        }
+        let wanted = found.clone();
         let opened = blocking(move || {
-            let mut file = match (File::open(place), removed) {
-                // It was removed since it was found.
-                (Err(error), Some(removed)) if error.kind() == io::ErrorKind::NotFound => {
-                    File::open(removed.folder.join(path))?
-                }
-                (file, _) => file?,
+            let Some(mut file) = open(&places, &wanted)? else {
+                return Ok(None);
             };
             let (sha256, bytes) = digest(&mut file)?;
-            file.rewind()?;
-            Ok((file, sha256, bytes))
+            Ok(Some((file, sha256, bytes)))
         });
-        let (file, sha256, bytes) = match opened.await {
-            // It went meanwhile, so no commit from here on names it; or it was given up.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            opened => opened.map_err(|error| unreadable(&found.place, &error))?,
-        };
+        let opened = opened.await;
+        let opened = opened.map_err(|error| unreadable(&found.place, &error))?;
         let Some(look) = &mut self.look else {
+            return Ok(());
+        };
+        let Some((file, sha256, bytes)) = opened else {
+            // It went meanwhile, so no commit from here on names it; or it was given up.
+            if found.clear_from > 0 {
+                let unclear = Placed::unclear(found.path.clone(), found.clear_from);
+                look.placing.came.push(unclear);
+            }
             return Ok(());
         };
         // INVARIANT: only bytes of a file that is there after the last placing stand for others. Those
@@ -399,6 +402,21 @@ impl ShippedFiles {
         self.files
             .extend(came.map(|file| (file.path.clone(), file)));
     }
+}
+
+/// Opens a file at the first of some places where it is, and no other file.
+fn open(places: &[PathBuf], wanted: &Found) -> io::Result<Option<File>> {
+    for place in places {
+        let file = match File::open(place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            file => file?,
+        };
+        let metadata = file.metadata()?;
+        if (metadata.len(), modified_millis(&metadata)?) == (wanted.bytes, wanted.modified_millis) {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
 }
 
 fn digest(file: &mut File) -> io::Result<(String, u64)> {
