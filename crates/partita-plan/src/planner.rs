@@ -106,6 +106,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) origin: Option<&'a str>,
     /// Effects that are left out.
     pub(crate) left_out: LeftOut,
+    /// In a job, the item whose write it follows from, if that was there before it or after.
+    pub(crate) shown_by_cause: Option<Address>,
     ids_drawn: u64,
     pub(crate) deferred: Deferred,
     pub(crate) windows: Vec<Window<'a>>,
@@ -134,6 +136,7 @@ impl<'a> Planner<'a> {
             faults: Vec::new(),
             origin: None,
             left_out: LeftOut::None,
+            shown_by_cause: None,
             ids_drawn: 0,
             deferred: Deferred::default(),
             windows: Vec::new(),

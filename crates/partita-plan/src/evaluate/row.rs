@@ -78,7 +78,8 @@ impl<'a> Planner<'a> {
         Ok(None)
     }
 
-    /// The item of a row, if a pattern means it and this write does not remove it.
+    /// The item of a row, if a pattern means it, no live ref hides it, and this write does not
+    /// remove it.
     fn meant(
         &mut self,
         pattern: &'a Pattern,
@@ -104,11 +105,15 @@ impl<'a> Planner<'a> {
             listing: &listing,
             with_deleted: pattern.with_deleted,
         };
-        self.watch(None, |planner, reads| {
+        let meant = self.watch(None, |planner, reads| {
             let known = planner.context.peek(&address);
             let scope = planner.scope(record, &item, reads);
             scope.meant(asked, row, address, known)
-        })
+        })?;
+        match meant {
+            Some(listed) if self.is_hidden(listed.record, &listed.item)? => Ok(None),
+            meant => Ok(meant),
+        }
     }
 }
 

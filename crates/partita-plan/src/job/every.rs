@@ -116,6 +116,7 @@ impl<'a> Planner<'a> {
                 None => &[],
             },
         };
+        self.shown_by_cause = self.shown_by(within.source, work)?;
         let mut distinct = DistinctElements::of_job(job, number);
         for item in self.meant_among(within.pattern, &work.parameters, rows)? {
             self.effect_for(cause, &Element::Item(item), &mut distinct)?;
@@ -123,6 +124,15 @@ impl<'a> Planner<'a> {
         let done = distinct.marks.len() as u64;
         self.mark(distinct.marks);
         Ok(done)
+    }
+
+    /// The place of the item that an effect is caused by, if it was there before the write or is
+    /// after it: then it hides nothing from the effect.
+    fn shown_by(&self, record: &'a Record, work: &EachWork) -> Result<Option<Address>, PlanError> {
+        let mut images = work.old.iter().chain(&work.new);
+        let live = images.find(|image| !record.is_deleted(image));
+        let address = live.map(|image| self.context.blueprint.address(record, image));
+        address.transpose()
     }
 
     /// Puts the item that an effect is caused by into the draft, as it was when the job was left.

@@ -214,7 +214,8 @@ impl<'a> Planner<'a> {
         Ok(done)
     }
 
-    /// The items among some rows that a schedule goes over; none that are soft-deleted or expired.
+    /// The items among some rows that a schedule goes over; none that are soft-deleted, expired, or
+    /// hidden by a live ref.
     fn scheduled_among(
         &mut self,
         schedule: &'a Schedule,
@@ -241,7 +242,7 @@ impl<'a> Planner<'a> {
                 .soft_delete
                 .as_ref()
                 .is_some_and(|one| !one.live().holds(&item));
-            if !is_deleted {
+            if !is_deleted && !self.is_hidden(record, &item)? {
                 let address = blueprint.keys.place(table, row);
                 found.push(ListedItem {
                     record,

@@ -210,7 +210,7 @@ impl<'a> Planner<'a> {
     ///
     /// What the same write removes stays removed. And what follows from a cascade cannot refuse it:
     /// the rest of the cascade may be done already, by a job. So an effect is left out there if its
-    /// target is gone, or what a new item would refer to.
+    /// target is gone, or what a new item would refer to. A target that a live ref hides is not there.
     fn operate(
         &mut self,
         effect: &'a Effect,
@@ -237,13 +237,20 @@ impl<'a> Planner<'a> {
         };
         let at = self.look_up(record, address)?;
         let changes = self.changes(record, &effect.changes, values, false);
+        let is_hidden = match self.entry(at).old().cloned() {
+            Some(old) => self.is_hidden(record, &old)?,
+            None => false,
+        };
         let entry = self.entry_mut(at);
+        let is_there = entry.after.is_some() && !is_hidden;
         match effect.kind {
             _ if entry.is_removed() => return Ok(None),
-            EffectKind::Delete if entry.after.is_some() => self.delete(at, By::Effect)?,
-            _ if entry.after.is_some() => self.change_caused(at, &changes)?,
+            EffectKind::Delete if is_there => self.delete(at, By::Effect)?,
+            _ if is_there => self.change_caused(at, &changes)?,
             kind if is_released || kind == EffectKind::Delete => {
-                entry.guards.expect_absent();
+                if !is_hidden {
+                    entry.guards.expect_absent();
+                }
                 return Ok(None);
             }
             _ => {

@@ -17,6 +17,7 @@ mod figureforge;
 mod files;
 mod fresh;
 mod guards;
+mod hidden;
 mod hot;
 mod inn;
 mod kept;
