@@ -41,7 +41,7 @@ use crate::check::declare::sections::named;
 use crate::check::declare::symbols::Symbols;
 use crate::check::declare::variables::Variables;
 use crate::check::declare::{Named, Sections, index};
-use crate::design::{Action, Assignments, Callers, Design, Pattern, Record, RecordId, Trigger};
+use crate::design::{Action, Callers, Design, Pattern, Record, RecordId, Trigger};
 use crate::document::Section;
 use crate::kernel::{self, Reactions};
 use crate::origin::Origin;
@@ -72,7 +72,7 @@ pub(crate) fn compile<'d>(
     let compiled = Compiled {
         patterns: &patterns,
         actions: &actions,
-        assigned: &assigned(&triggers, &actions),
+        assigned: &assigned(symbols, &triggers, &actions),
     };
     let records = compile_records(sections.records, symbols, &compiled);
     let limits = each(named(root, "limit"), |(name, section)| {
@@ -149,14 +149,26 @@ fn compile_records(
     records
 }
 
-/// The attributes that actions and effects write.
-fn assigned(triggers: &[Option<Trigger>], actions: &[Option<Action>]) -> attribute::Assigned {
-    let effects = triggers.iter().flatten().map(|one| &one.effect.changes);
+/// The attributes that actions and effects write. What is done to a view's record is done to its
+/// entity.
+fn assigned(
+    symbols: &Symbols,
+    triggers: &[Option<Trigger>],
+    actions: &[Option<Action>],
+) -> attribute::Assigned {
+    let effects = triggers.iter().flatten().map(|one| &one.effect);
     let actions = actions.iter().flatten();
-    let actions = actions.flat_map(|one| {
-        let effects = one.then.iter().map(|effect| &effect.changes);
-        std::iter::once(&one.changes).chain(effects)
-    });
-    let names = effects.chain(actions).flat_map(Assignments::names);
-    names.map(str::to_owned).collect()
+    let effects = effects.chain(actions.clone().flat_map(|one| &one.then));
+    let effects = effects.map(|one| (one.target.records(), &one.changes));
+    let actions = actions.map(|one| (one.on.all_records(), &one.changes));
+    let mut assigned = attribute::Assigned::new();
+    for (records, changes) in effects.chain(actions) {
+        for record in records {
+            let view = symbols[*record].view.as_ref();
+            let entity = view.and_then(|view| view.source).unwrap_or(*record);
+            let names = changes.names();
+            assigned.extend(names.map(|name| (entity, name.to_owned())));
+        }
+    }
+    assigned
 }

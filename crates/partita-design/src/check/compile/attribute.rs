@@ -14,7 +14,7 @@ use crate::check::resolve::condition;
 use crate::check::resolve::names::Names;
 use crate::check::resolve::value::{self, Values};
 use crate::codes::Code;
-use crate::design::{Attribute, Computed, Source, Timing};
+use crate::design::{Attribute, Computed, RecordId, Source, Timing};
 use crate::expression::{Expr, Formula, Origin, Reading};
 use crate::syntax::attribute::{Head, LineValue, RawTiming};
 use crate::types::AttributeType;
@@ -85,8 +85,8 @@ pub(crate) fn one(
     })
 }
 
-/// The names of the attributes that actions and effects write, whichever record they are in.
-pub(crate) type Assigned = BTreeSet<String>;
+/// The attributes that actions and effects write, with their entities.
+pub(crate) type Assigned = BTreeSet<(RecordId, String)>;
 
 /// Whether nothing ever changes an attribute once its item is there.
 fn is_lasting(
@@ -98,7 +98,7 @@ fn is_lasting(
     let is_stamped_once = matches!(
         source,
         Source::Computed(computed) if computed.timing == Timing::Create
-    ) && !assigned.contains(&declared.name);
+    ) && !assigned.contains(&(record.id, declared.name.clone()));
     // An identity lasts also where it is movable: an item at its address has it.
     record.view.is_none()
         && (declared.line.fixed.is_some() || record.is_identity(&declared.name) || is_stamped_once)
