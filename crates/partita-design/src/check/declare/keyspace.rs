@@ -62,20 +62,22 @@ fn index(record: &DeclaredRecord, keys: &IndexKeys) {
             .help("write what they are ordered by, such as `{createdAt}`")
             .acceptable(vec![vec![place(name)]]);
     } else if !tells_apart(record, keys) {
-        tie(record, sort.span, vec![place(name)]);
+        tie(record, keys, sort.span, vec![place(name)]);
     }
 }
 
-fn tie(record: &DeclaredRecord, span: Span, places: Vec<String>) {
-    let identity = record.identity().unwrap_or_default();
-    let last = identity.last().map_or("id", |part| part.name.as_str());
+fn tie(record: &DeclaredRecord, keys: &IndexKeys, span: Span, places: Vec<String>) {
+    let held = held(keys);
+    let identity = record.identity().unwrap_or_default().into_iter();
+    let missing = identity.filter(|part| !held.contains(&part.attribute.as_str()));
+    let missing: String = missing.map(|part| format!("#{{{}}}", part.name)).collect();
     let message = format!(
         "two `{}` can have the same keys here, in no order",
         record.title()
     );
     record
         .report(Code::NoTieBreak, span, message)
-        .help(format!("end the sort key with `#{{{last}}}`"))
+        .help(format!("end the sort key with `{missing}`"))
         .acceptable(vec![places]);
 }
 
@@ -85,11 +87,7 @@ fn tells_apart(record: &DeclaredRecord, keys: &IndexKeys) -> bool {
     let Some(identity) = record.identity() else {
         return true;
     };
-    let held: Vec<&str> = keys
-        .keys()
-        .flat_map(Key::holes)
-        .filter_map(|hole| hole.attribute.as_deref())
-        .collect();
+    let held = held(keys);
     let is_held = |name: &str| held.contains(&name);
     let is_id = |name: &str| {
         let kind = record.find(name).and_then(|one| one.kind.as_ref());
@@ -100,6 +98,12 @@ fn tells_apart(record: &DeclaredRecord, keys: &IndexKeys) -> bool {
         || identity
             .iter()
             .any(|part| is_held(&part.attribute) && is_id(&part.attribute))
+}
+
+/// The attributes in the keys of an index.
+fn held(keys: &IndexKeys) -> Vec<&str> {
+    let holes = keys.keys().flat_map(Key::holes);
+    holes.filter_map(|hole| hole.attribute.as_deref()).collect()
 }
 
 /// A partition that everything is in, or one of very few.
@@ -229,8 +233,8 @@ fn native(symbols: &Symbols) {
                 let is_native = keys.sort.as_ref().is_some_and(|sort| sort.native);
                 is_native && !tells_apart(record, keys)
             });
-            if let Some((record, _)) = ties {
-                tie(record, index.span, places);
+            if let Some((record, keys)) = ties {
+                tie(record, keys, index.span, places);
             }
         }
     }
