@@ -25,6 +25,7 @@ pub(crate) fn check(symbols: &Symbols) {
         for keys in &record.indexes {
             index(record, keys);
         }
+        guarded_secrets(record);
     }
     native(symbols);
 }
@@ -199,6 +200,26 @@ fn secrets(record: &DeclaredRecord, key: &Key, place: String) {
             .help("put a digest of it there")
             .related(declared.span, "declared here")
             .acceptable(vec![vec![place.clone()]]);
+    }
+}
+
+/// A guard has its value in a key, and tells everybody who tries one whether it is taken.
+fn guarded_secrets(record: &DeclaredRecord) {
+    for guard in record.unique.iter().flatten() {
+        let mut attributes = guard.unique.attributes.iter();
+        let declared = attributes.find_map(|name| record.find(name).filter(|one| one.secret));
+        let Some(declared) = declared else { continue };
+        let message = format!(
+            "`{}` is secret, but it stands in the key of a guard, and whoever tries a value is \
+             told whether it is taken",
+            declared.name
+        );
+        let place = format!("{}.unique.{}", record.place, guard.unique.name);
+        record
+            .report(Code::SecretInKey, guard.span, message)
+            .help("let two items share it, or guard something that is no secret")
+            .related(declared.span, "declared here")
+            .acceptable(vec![vec![place]]);
     }
 }
 
