@@ -5,15 +5,16 @@
 //! table through this module.
 
 use partita_core::expression::{Comparator, KeyCondition, KeyRange, Scope};
+use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use partita_core::{Item, Map, Type, Value};
 
 use crate::design::{
     Design, IdentityPart, Index, IndexKey, KeyBound, KeyTemplates, KeyValue, Pattern, Read, Record,
-    RecordIndex, SortRange, Table,
+    RecordIndex, SortRange, Table, Unique,
 };
 use crate::expression::Predicate;
 use crate::nested;
-use crate::template::PartError;
+use crate::template::{PartError, PartProblem};
 
 impl Index {
     /// Its key attributes.
@@ -61,8 +62,48 @@ impl Table {
 impl KeyTemplates {
     /// The partition key and the sort key; `None` while a part of one is missing.
     pub fn render(&self, scope: &impl Scope) -> Result<Option<(String, String)>, PartError> {
-        let (partition, sort) = (self.partition.key(scope)?, self.sort.key(scope)?);
+        let (partition, sort) = self.parts(scope)?;
         Ok(partition.zip(sort))
+    }
+
+    /// The partition key and the sort key, each `None` while a part of it is missing.
+    pub fn parts(&self, scope: &impl Scope) -> Result<(Option<String>, Option<String>), PartError> {
+        let partition = self.partition.key_within(scope, PARTITION_KEY_BYTES_MAX)?;
+        let sort = self.sort.key_within(scope, SORT_KEY_BYTES_MAX)?;
+        Ok((partition, sort))
+    }
+}
+
+impl Record {
+    /// Refuses a value of an attribute that is the key of an index itself, and longer than a store
+    /// takes.
+    pub fn check_native(&self, name: &str, value: &Value) -> Result<(), PartError> {
+        let Some(text) = value.as_str() else {
+            return Ok(());
+        };
+        let is_native = |key: &KeyValue| matches!(key, KeyValue::Native(one) if one == name);
+        for index in &self.indexes {
+            let is_sort = index.sort.as_ref().is_some_and(is_native);
+            for (is_key, bytes_max) in [
+                (is_native(&index.partition), PARTITION_KEY_BYTES_MAX),
+                (is_sort, SORT_KEY_BYTES_MAX),
+            ] {
+                if is_key && text.len() > bytes_max {
+                    return Err(PartError {
+                        name: name.to_owned(),
+                        problem: PartProblem::Long { bytes_max },
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Unique {
+    /// The partition key of the guard; `None` while a value is missing.
+    pub fn key(&self, scope: &impl Scope) -> Result<Option<String>, PartError> {
+        self.partition.key_within(scope, PARTITION_KEY_BYTES_MAX)
     }
 }
 
@@ -134,9 +175,10 @@ impl Design {
         scope: &impl Scope,
     ) -> Result<Vec<(&str, String)>, PartError> {
         let schema = self.index_of(record, index.index);
-        let values = std::iter::once(&index.partition).chain(&index.sort);
+        let partition = std::iter::once((&index.partition, PARTITION_KEY_BYTES_MAX));
+        let sort = index.sort.iter().map(|sort| (sort, SORT_KEY_BYTES_MAX));
         let mut keys = Vec::new();
-        for (key, value) in schema.keys().zip(values) {
+        for (key, (value, bytes_max)) in schema.keys().zip(partition.chain(sort)) {
             let KeyValue::Cases(cases) = value else {
                 continue;
             };
@@ -145,7 +187,7 @@ impl Design {
             let Some(case) = cases.find(|case| case.when.as_ref().is_none_or(holds)) else {
                 return Ok(Vec::new());
             };
-            match case.is.key(scope)? {
+            match case.is.key_within(scope, bytes_max)? {
                 Some(text) => keys.push((key.name.as_str(), text)),
                 None => return Ok(Vec::new()),
             }

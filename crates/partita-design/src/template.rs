@@ -95,6 +95,12 @@ pub enum PartProblem {
     /// It does not fit the number of digits that the template gives it.
     #[error("is part of a key, and does not fit the digits that it has there")]
     Digits,
+    /// The key that it is the longest part of is longer than a store takes.
+    #[error("is part of a key that has more than {bytes_max} bytes with it")]
+    Long {
+        /// How many bytes the key may have.
+        bytes_max: usize,
+    },
 }
 
 impl Hole {
@@ -265,6 +271,28 @@ impl Template {
             }
         }
         Ok(Some(key))
+    }
+
+    /// The key of these values; refused where it is longer than a store takes, by the name of what
+    /// makes it long.
+    pub fn key_within(
+        &self,
+        scope: &impl Scope,
+        bytes_max: usize,
+    ) -> Result<Option<String>, PartError> {
+        let key = self.key(scope)?;
+        if key.as_ref().is_none_or(|key| key.len() <= bytes_max) {
+            return Ok(key);
+        }
+        let bytes = |hole: &&Hole| {
+            let mut text = String::new();
+            hole.write_key(scope, &mut text).map_or(0, |_| text.len())
+        };
+        let longest = self.holes().max_by_key(bytes);
+        Err(PartError {
+            name: longest.map_or_else(String::new, Hole::title),
+            problem: PartProblem::Long { bytes_max },
+        })
     }
 
     /// Room for most of what it gives: ids and times have 24 to 26 characters.

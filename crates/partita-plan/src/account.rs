@@ -159,7 +159,7 @@ impl Partita {
         let mut named = Map::new();
         nested::set(&mut named, &attribute.name, Value::from(value));
         // What cannot be a part of a key is nobody's.
-        let Ok(Some(partition)) = guard.partition.key(&named) else {
+        let Ok(Some(partition)) = guard.key(&named) else {
             return Ok(None);
         };
         let (_, table) = self.blueprint.table_of(users);

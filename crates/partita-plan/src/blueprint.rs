@@ -213,10 +213,7 @@ impl Blueprint {
         record: &Record,
         scope: &impl Scope,
     ) -> Result<Address, PlanError> {
-        let templates = &record.key;
-        let partition = templates.partition.key(scope)?;
-        let sort = templates.sort.key(scope)?;
-        match (partition, sort) {
+        match record.key.parts(scope)? {
             (Some(partition), Some(sort)) => {
                 self.check_no_guard(record, &partition, &sort)?;
                 let (_, table) = self.table_of(record);

@@ -403,7 +403,7 @@ pub enum FaultRule {
     Unknown,
     /// It is computed, counted or kept by Partita, and nobody can give it.
     NotGiven,
-    /// What can be part of a key: not empty, and without `#`.
+    /// What can be part of a key: not empty, without `#`, and not too long.
     KeyPart,
     /// The parts of an identity stay as they are.
     Identity,

@@ -226,10 +226,8 @@ impl PatternRead<'_> {
 
     /// The item under a key, if there is one.
     async fn stored(&self, templates: &KeyTemplates) -> Result<Vec<Item>, PlanError> {
-        let partition = templates.partition.key(&self.values)?;
-        let sort = templates.sort.key(&self.values)?;
         // A function has no value where its parameter has not the form that it needs.
-        let (Some(partition), Some(sort)) = (partition, sort) else {
+        let Some((partition, sort)) = templates.render(&self.values)? else {
             return Ok(Vec::new());
         };
         let (_, table) = self.blueprint().table(self.pattern.table);

@@ -303,10 +303,8 @@ impl Watched {
         let Read::Get(templates) = &pattern.read else {
             return Ok(None);
         };
-        let partition = templates.partition.key(&self.values)?;
-        let sort = templates.sort.key(&self.values)?;
         let (_, table) = partita.blueprint.table(pattern.table);
-        let key = partition.zip(sort);
+        let key = templates.render(&self.values)?;
         Ok(key.map(|(partition, sort)| crate::place::Place::address(table, partition, sort)))
     }
 

@@ -191,7 +191,7 @@ impl<'a> Planner<'a> {
             } else {
                 scope
             };
-            guard.partition.key(&scope)
+            guard.key(&scope)
         })??;
         Ok(key)
     }
@@ -208,7 +208,7 @@ impl<'a> Planner<'a> {
         for guard in &entity.unique {
             let key = |item: Option<&Map>| {
                 // What cannot be a part of a key is reported already.
-                guard.partition.key(&self.unguarded(record, item?)).ok()?
+                guard.key(&self.unguarded(record, item?)).ok()?
             };
             let (was, is) = (key(old), key(new));
             if let Some(key) = is.filter(|is| was.as_ref() != Some(is)) {

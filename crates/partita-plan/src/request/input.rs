@@ -451,7 +451,8 @@ pub(crate) fn fault_of_value(
         return Some(Fault::of_value(&entity.name, name, kind, value, &expected));
     }
     let is_part = entity.identity.iter().any(|part| part.attribute == *name);
-    let error = check_part(name, value).err().filter(|_| is_part)?;
+    let error = check_part(name, value).err().filter(|_| is_part);
+    let error = error.or_else(|| entity.check_native(name, value).err())?;
     Some(Fault::of_part(&entity.name, error))
 }
 

@@ -26,6 +26,7 @@ mod letters;
 mod limits;
 mod lists;
 mod live_members;
+mod long_keys;
 mod members;
 mod memory;
 mod moves;
