@@ -563,7 +563,12 @@ pub(crate) fn refused(steps: &[Step], error: StoreError) -> Result<Committed, Pl
             Refusal::Final(found) if !is_there && !is_there_already(step, item.as_ref()) => {
                 match &**found {
                     PlanError::Invalid { faults: more } | PlanError::Taken { faults: more } => {
-                        faults.extend(more.iter().cloned());
+                        // Two designs may guard the same value.
+                        for fault in more {
+                            if !faults.contains(fault) {
+                                faults.push(fault.clone());
+                            }
+                        }
                     }
                     PlanError::Batch { refusals: more } => refusals.extend(more.iter().cloned()),
                     // What is still being removed is why another item is in the way: an item that an

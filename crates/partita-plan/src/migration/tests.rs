@@ -13,12 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cases::{Case, cases};
+use partita_core::Map;
 use partita_design::Design;
 use partita_verify::{Drift, Outcome, Permission, Stopped, Watch};
 use press::{End, Press};
 
 use super::{Current, Migration, MigrationError, Stage};
 use crate::error::PlanError;
+use crate::{Caller, Operation};
 
 fn long(usual: u64, long: u64) -> u64 {
     match std::env::var_os("PARTITA_LONG") {
@@ -477,4 +479,64 @@ async fn filling_in_ends_when_the_migration_is_taken_back() {
     let update = known.pausing(true, &sidecar);
     let paused = press.current.get().update_migration(&update).await;
     assert_eq!(paused, Err(MigrationError::Moved.into()));
+}
+
+/// An attribute and the guard of its value have another name in the new design.
+#[tokio::test]
+async fn refusals_blame_the_design_that_refuses() {
+    const OLD: &str = r#"
+design = "staff"
+
+[table]
+name = "staff"
+key  = ["PK", "SK"]
+
+[entity.Post]
+PK = "POST#{postId}"
+SK = "POST"
+
+[entity.Post.attributes]
+postId = "string"
+label  = "string"
+
+[entity.Post.unique]
+label = "UNIQUE#LABEL#{label}"
+
+[entity.Post.allow]
+"*" = "signed-in"
+"#;
+    let new = OLD
+        .replace("label  = \"string\"", "title  = \"string, was label\"")
+        .replace(
+            "label = \"UNIQUE#LABEL#{label}\"",
+            "title = \"UNIQUE#TITLE#{title}\"",
+        );
+    let press = Press::open(OLD, 1).await;
+    let create = async |id: &str, name: &str, given: &str| {
+        let attributes = Map::from([("postId", id.into()), (name, given.into())]);
+        let entity = "Post".to_owned();
+        let operation = Operation::Create { entity, attributes };
+        let partita = press.current.get();
+        partita.run(&Caller::user("ann"), operation).await
+    };
+    create("a", "label", "cook").await.unwrap();
+    press.start(&new).await.unwrap();
+    assert_eq!(press.drive().await.stage, Stage::Filled);
+
+    let unknown = create("b", "title", "waiter")
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(!unknown.contains("migration"), "{unknown}");
+    let taken = create("b", "label", "cook").await.unwrap_err();
+    assert_eq!(taken.to_string(), "`label` of `Post` is taken");
+
+    press.current.switch().await.unwrap();
+    let unknown = create("b", "label", "waiter")
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(!unknown.contains("migration"), "{unknown}");
+    let taken = create("b", "title", "cook").await.unwrap_err();
+    assert_eq!(taken.to_string(), "`title` of `Post` is taken");
 }

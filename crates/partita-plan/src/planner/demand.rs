@@ -83,8 +83,12 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// Whether a fault is in something that the served design does not have.
+    /// Whether a fault is in something that the served design does not have. That it has not got it
+    /// is no demand of the other one.
     pub(super) fn is_demanded(&self, fault: &Fault) -> bool {
+        if fault.rule == FaultRule::Unknown {
+            return false;
+        }
         let blueprint = self.context.blueprint;
         let record = fault.entity.as_deref();
         let record = record.and_then(|name| blueprint.design.find_entity(name));

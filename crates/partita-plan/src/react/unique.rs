@@ -214,8 +214,7 @@ impl<'a> Planner<'a> {
             if let Some(key) = is.filter(|is| was.as_ref() != Some(is)) {
                 let address = self.guard_address(record, &key);
                 if let Known::Found(_) = self.context.item(&address) {
-                    let taken = self.taken(record, guard);
-                    self.faults.push(taken);
+                    self.report_taken(record, guard);
                 }
             }
         }
@@ -226,13 +225,22 @@ impl<'a> Planner<'a> {
     fn check_free(&mut self, record: &Record, guard: &Unique, key: &str) {
         let address = self.guard_address(record, key);
         if let Known::Found(_) = self.context.peek(&address) {
-            let taken = self.taken(record, guard);
+            self.report_taken(record, guard);
+        }
+    }
+
+    /// Reports that another item has a value, once where both designs of a migration guard it.
+    fn report_taken(&mut self, record: &Record, guard: &Unique) {
+        let taken = self.taken(record, guard);
+        if !self.faults.contains(&taken) {
             self.faults.push(taken);
         }
     }
 
-    /// That another item has a value, or several together.
+    /// That another item has a value, or several together. A value that the served design guards
+    /// too, under another name, is called by that.
     fn taken(&self, record: &Record, guard: &Unique) -> Fault {
+        let guard = self.served_guard(record, guard).unwrap_or(guard);
         let message = match guard.attributes.len() {
             0 | 1 => "is taken",
             _ => "is a combination that is taken",
@@ -246,6 +254,26 @@ impl<'a> Planner<'a> {
             fault.message.insert_str(0, &demanded);
         }
         fault
+    }
+
+    /// The guard of the served design that keeps the value which one of the other design keeps.
+    fn served_guard<'r>(&self, record: &'r Record, guard: &Unique) -> Option<&'r Unique> {
+        let beside = self.context.blueprint.beside.as_ref()?;
+        let aside = beside.aside.unique(record);
+        if !aside.contains(guard) {
+            return None;
+        }
+        let was = |name: &str, earlier: &String| {
+            let attribute = record.attribute(name);
+            attribute.is_some_and(|one| one.was.contains(earlier))
+        };
+        let is_same =
+            |(one, other): (&String, &String)| one == other || was(one, other) || was(other, one);
+        let mut served = record.unique.iter().filter(|one| !aside.contains(one));
+        served.find(|one| {
+            one.attributes.len() == guard.attributes.len()
+                && one.attributes.iter().zip(&guard.attributes).all(is_same)
+        })
     }
 
     fn take(&self, record: &Record, guard: &Unique, key: String, held: Map) -> Step {
