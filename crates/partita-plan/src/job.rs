@@ -171,6 +171,9 @@ pub(crate) struct Progress {
     pub(crate) skipped: Option<String>,
     /// How often it has waited for indexes and begun once more.
     pub(crate) looks: usize,
+    /// Whether it rests since it could not go on, or is tried again after that and has done nothing
+    /// yet.
+    pub(crate) is_stalled: bool,
 }
 
 impl Progress {
@@ -215,6 +218,8 @@ pub struct JobStatus {
     pub left_out: u64,
     /// What went wrong last.
     pub last_error: Option<String>,
+    /// Whether it could not go on, and has done nothing since; it is tried again.
+    pub is_stalled: bool,
 }
 
 /// What a job is doing.
@@ -319,6 +324,7 @@ impl Job {
             refused: self.progress.refused,
             left_out: self.progress.left_out.unwrap_or(0),
             last_error: self.progress.last_error.clone(),
+            is_stalled: self.progress.is_stalled && !is_done,
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::reader::Reader;
 pub(crate) struct Jobs {
     /// How many jobs there are.
     pub(crate) count: u64,
-    /// How many of them rest because of an error.
+    /// How many of them could not go on, and have done nothing since.
     pub(crate) stalled: u64,
     tasks: Vec<Task>,
 }
@@ -98,9 +98,10 @@ impl Task {
     }
 }
 
-/// Whether a job could not go on, and no worker has taken it up again.
+/// Whether a job could not go on, and has done nothing since. That a worker tries it again says
+/// nothing: it may fail in a second, and again and again.
 fn is_stalled(job: &Item) -> bool {
-    job.contains_key("lastError") && !job.contains_key("leaseOwner")
+    job.get("stalled") == Some(&Value::Bool(true))
 }
 
 fn tasks(job: &Item) -> Vec<Task> {

@@ -79,6 +79,11 @@ fn table(jobs: &[ListedJob]) -> String {
         if let Some(error) = &job.last_error {
             lines.push(format!("{:28}{}", "", printable::line(error)));
         }
+        if job.stalled {
+            let mend =
+                "it does not go on, and is tried again every half minute: mend what is in its way";
+            lines.push(format!("{:28}{mend}", ""));
+        }
     }
     lines.join("\n") + "\n"
 }

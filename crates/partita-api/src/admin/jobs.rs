@@ -43,6 +43,9 @@ pub struct ListedJob {
     pub left_out: u64,
     /// Why the last attempt failed.
     pub last_error: Option<String>,
+    /// Whether it could not go on, and has done nothing since; it is tried again.
+    #[serde(default)]
+    pub stalled: bool,
 }
 
 impl From<&JobStatus> for ListedJob {
@@ -59,6 +62,7 @@ impl From<&JobStatus> for ListedJob {
             refused: job.refused,
             left_out: job.left_out,
             last_error: job.last_error.clone(),
+            stalled: job.is_stalled,
         }
     }
 }
@@ -92,7 +96,7 @@ impl Command for Jobs {
     fn schemas() -> [Json; 3] {
         let job = json!({
             "type": "object",
-            "required": ["id", "parent", "of", "tasks", "state", "created", "done", "expected", "refused", "leftOut", "lastError"],
+            "required": ["id", "parent", "of", "tasks", "state", "created", "done", "expected", "refused", "leftOut", "lastError", "stalled"],
             "properties": {
                 "id": { "type": "string" },
                 "parent": { "type": ["string", "null"] },
@@ -105,6 +109,7 @@ impl Command for Jobs {
                 "refused": { "type": "integer" },
                 "leftOut": { "type": "integer" },
                 "lastError": { "type": ["string", "null"] },
+                "stalled": { "type": "boolean" },
             },
         });
         let request = json!({

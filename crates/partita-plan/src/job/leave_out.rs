@@ -32,6 +32,7 @@ impl Partita {
         };
         let next = Progress {
             left_out: Some(left_out + 1),
+            is_stalled: false,
             ..next.clone()
         };
         match within {

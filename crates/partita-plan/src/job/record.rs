@@ -24,6 +24,7 @@ const LEASE_OWNER: &str = "leaseOwner";
 const LEASE_UNTIL: &str = "leaseUntil";
 const CHUNKS: &str = "chunks";
 const LOOKS: &str = "looks";
+const STALLED: &str = "stalled";
 
 impl Job {
     /// Records a new job.
@@ -284,7 +285,7 @@ impl Work {
     }
 }
 
-const CHANGING: [&str; 13] = [
+const CHANGING: [&str; 14] = [
     CHUNKS,
     "task",
     "listing",
@@ -296,6 +297,7 @@ const CHANGING: [&str; 13] = [
     "lastError",
     "skipped",
     LOOKS,
+    STALLED,
     LEASE_OWNER,
     LEASE_UNTIL,
 ];
@@ -315,6 +317,9 @@ fn changing(progress: &Progress, lease: Option<&Lease>) -> Map {
     map.extend(left_out.map(|left_out| ("leftOut".to_owned(), left_out)));
     if progress.looks > 0 {
         map.insert(LOOKS, count(progress.looks as u64));
+    }
+    if progress.is_stalled {
+        map.insert(STALLED, Value::Bool(true));
     }
     let error = progress.last_error.as_deref();
     map.extend(error.map(|error| ("lastError".to_owned(), Value::from(error))));
@@ -367,6 +372,7 @@ fn parse(item: &Item) -> Option<Job> {
             skipped: text(item, "skipped"),
             left_out: size("leftOut"),
             looks: place(LOOKS).unwrap_or_default(),
+            is_stalled: item.get(STALLED) == Some(&Value::Bool(true)),
         },
         lease: integer(item, LEASE_UNTIL).map(|until_millis| Lease {
             owner: text(item, LEASE_OWNER),

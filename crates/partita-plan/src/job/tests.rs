@@ -483,8 +483,14 @@ async fn what_cannot_be_done_rests_and_is_tried_again() {
 
     assert_eq!(partita.run_jobs().await, Ok(0));
     assert_eq!(only_job(&partita).await, resting, "it rests");
+    assert_eq!(stalled(&partita).await, 1);
     clock.advance(31_000);
+    let job = partita.stored_jobs(super::OPEN).await.unwrap().remove(0);
+    assert!(partita.claim(job, "somebody").await.unwrap().is_some());
+    assert_eq!(stalled(&partita).await, 1, "to try again is no progress");
+    partita.take_over_jobs().await.unwrap();
     assert_eq!(partita.run_jobs().await, Ok(0), "nothing has changed");
+    assert_eq!(stalled(&partita).await, 1);
     let resting = only_job(&partita).await;
     assert_eq!((resting.done, resting.refused), (125, 1), "still only one");
 
@@ -497,8 +503,15 @@ async fn what_cannot_be_done_rests_and_is_tried_again() {
         (JobState::Done, 126, 0)
     );
     assert_eq!(done.last_error, None);
+    assert_eq!(stalled(&partita).await, 0);
     let left = counted(&*store).await;
     assert_eq!((left["Book"], left["cid"]), (125, 125), "{left:?}");
+}
+
+/// How many jobs do not go on.
+async fn stalled(partita: &Partita) -> u64 {
+    let mut found = partita_verify::Collected::default();
+    partita.verify(&mut found).await.unwrap().stalled
 }
 
 async fn fill_again(partita: &Partita, books: usize) {

@@ -315,6 +315,7 @@ impl Partita {
                 Err(error) => {
                     let progress = Progress {
                         last_error: Some(error.to_string()),
+                        is_stalled: true,
                         ..job.progress.clone()
                     };
                     // Best effort: without it, the lease ends by itself.
@@ -399,6 +400,7 @@ impl Partita {
             let next = Progress {
                 done: next.done + chunk.done,
                 has_moved: next.has_moved || chunk.done > 0,
+                is_stalled: next.is_stalled && chunk.done == 0,
                 ..next.clone()
             };
             let cause = match self.place(&chunk.placements).await {
@@ -494,6 +496,7 @@ impl Partita {
             after: None,
             refused: 0,
             has_moved: false,
+            is_stalled: progress.is_stalled && progress.refused > 0,
             ..progress.clone()
         };
         if is_lacking && progress.has_moved {
@@ -507,7 +510,11 @@ impl Partita {
         }
         if progress.refused > 0 {
             let refused = progress.refused;
-            let rest = Progress { refused, ..next };
+            let rest = Progress {
+                refused,
+                is_stalled: true,
+                ..next
+            };
             self.rest(job, rest, REST_MILLIS).await?;
             return Ok(Worked::Off);
         }
