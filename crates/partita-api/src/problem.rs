@@ -30,6 +30,9 @@ pub use kind::ProblemKind;
 /// Characters of a detail at most, whatever it repeats of a request.
 const DETAIL_CHARS_MAX: usize = 5_000;
 
+/// What is said to a user who is gone or not active.
+pub(crate) const ACCOUNT_CLOSED: &str = "the account of this user is gone or not active";
+
 /// A refusal as the API answers it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
@@ -123,8 +126,7 @@ impl Problem {
 
     /// A user who is gone or not active, with a token that is good otherwise.
     pub(crate) fn account_closed() -> Self {
-        let detail = "the account of this user is gone or not active";
-        Problem::new(ProblemKind::AccountClosed, detail)
+        Problem::new(ProblemKind::AccountClosed, ACCOUNT_CLOSED)
     }
 
     /// Only an administrator of the design may do this.

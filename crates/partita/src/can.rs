@@ -51,6 +51,10 @@ async fn decide(flags: &AskFlags) -> Result<(String, Decided)> {
 
 fn to_text(file: &str, decided: &Decided) -> String {
     let mut text = yes_or_no(decided.allowed).to_owned() + "\n";
+    if let Some(reason) = &decided.reason {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {reason}");
+    }
     for ruling in &decided.rulings {
         text += &line(file, "  ", ruling);
     }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use partita_core::{Map, plain};
 use partita_design::Design;
 use partita_design::design::ActionOn;
-use partita_plan::{Caller, Operation};
+use partita_plan::{Caller, Operation, Partita};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::Failure;
+use crate::problem::ACCOUNT_CLOSED;
 
 /// An operation, and its caller.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -42,6 +43,16 @@ impl Question {
             role: self.role.clone(),
             groups: self.groups.clone(),
         }
+    }
+
+    /// Why the API would not even look at what the caller asks for: where people have accounts, one
+    /// who has none, or whose account is not active, may do nothing.
+    pub(super) async fn closed(&self, partita: &Partita) -> Result<Option<&'static str>, Failure> {
+        let Some(id) = self.caller.as_deref().filter(|_| partita.has_accounts()) else {
+            return Ok(None);
+        };
+        let may_act = partita.may_act(id, None).await?;
+        Ok((!may_act).then_some(ACCOUNT_CLOSED))
     }
 
     /// The operation that the words name.

@@ -23,6 +23,9 @@ pub struct Can(pub Question);
 pub struct Decided {
     /// Whether the rules let the operation pass.
     pub allowed: bool,
+    /// Why no rule was asked: the caller's account is gone or not active.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The rules that were asked, the one for the operation first.
     pub rulings: Vec<Ruling>,
     /// The items that are decided on one by one.
@@ -75,9 +78,19 @@ impl Command for Can {
     async fn run(self, desk: Desk, _: Events<Self>) -> Result<Decided, Failure> {
         let operation = self.0.operation(desk.design())?;
         let partita = desk.partita().await?;
+        if let Some(reason) = self.0.closed(&partita).await? {
+            return Ok(Decided {
+                allowed: false,
+                reason: Some(reason.to_owned()),
+                rulings: Vec::new(),
+                rows: Vec::new(),
+                design: digest_of(desk.design()),
+            });
+        }
         let decision = partita.can(&self.0.caller(), operation).await?;
         Ok(Decided {
             allowed: decision.is_allowed,
+            reason: None,
             rulings: decision.rulings,
             rows: decision
                 .rows
@@ -126,6 +139,7 @@ impl Command for Can {
             "required": ["allowed", "rulings", "rows", "design"],
             "properties": {
                 "allowed": { "type": "boolean" },
+                "reason": { "type": "string", "description": "Why no rule was asked" },
                 "design": { "type": "string", "description": "The digest of the design's text" },
                 "rulings": rulings,
                 "rows": { "type": "array", "items": row },

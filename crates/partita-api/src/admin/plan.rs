@@ -32,6 +32,9 @@ impl Command for Plan {
     async fn run(self, desk: Desk, _: Events<Self>) -> Result<Planned, Failure> {
         let operation = self.0.operation(desk.design())?;
         let partita = desk.partita().await?;
+        if let Some(reason) = self.0.closed(&partita).await? {
+            return Err(Failure::new(reason));
+        }
         if let Operation::Get { .. } | Operation::Query { .. } = operation {
             let preview = partita.preview_read(&self.0.caller(), operation).await?;
             return Ok(Planned {

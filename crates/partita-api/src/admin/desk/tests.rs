@@ -2,6 +2,10 @@ use partita_design::shipped;
 use partita_store::ModelStore;
 
 use super::*;
+use crate::admin::ask::Question;
+use crate::admin::can::Can;
+use crate::admin::events;
+use crate::admin::plan::Plan;
 
 fn design(name: &str, table: &str) -> Design {
     let text = shipped::find("stories").unwrap().source;
@@ -53,18 +57,8 @@ impl Demos for Nobody {
     }
 }
 
-/// A design with other values of its variables is another one, also on the data that are served.
-#[tokio::test]
-async fn a_given_design_keeps_the_values_of_its_variables() {
-    let given = |table: &str, bucket: &str| {
-        let text = shipped::find("holdthatthought").unwrap().source;
-        let values = BTreeMap::from([("TABLE_NAME", table), ("ARCHIVE_BUCKET", bucket)]);
-        let value = |name: &str| values.get(name).map(ToString::to_string);
-        partita_design::check(text, &value).0.unwrap()
-    };
-    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
-    let served = opened(given("thoughts", "archive"), &store).await;
-    let installation = Installation {
+fn installation(store: Arc<dyn Store>) -> Installation {
+    Installation {
         store,
         clock: Arc::new(partita_store::surroundings::SystemClock),
         tokens: None,
@@ -77,7 +71,21 @@ async fn a_given_design_keeps_the_values_of_its_variables() {
         stopping: watch::channel(false).1,
         alive_every: ALIVE_EVERY,
         has_traffic: true,
+    }
+}
+
+/// A design with other values of its variables is another one, also on the data that are served.
+#[tokio::test]
+async fn a_given_design_keeps_the_values_of_its_variables() {
+    let given = |table: &str, bucket: &str| {
+        let text = shipped::find("holdthatthought").unwrap().source;
+        let values = BTreeMap::from([("TABLE_NAME", table), ("ARCHIVE_BUCKET", bucket)]);
+        let value = |name: &str| values.get(name).map(ToString::to_string);
+        partita_design::check(text, &value).0.unwrap()
     };
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let served = opened(given("thoughts", "archive"), &store).await;
+    let installation = installation(store);
     installation.served.add(served.clone());
     for (table, bucket, is_served) in [
         ("thoughts", "archive", true),
@@ -88,5 +96,35 @@ async fn a_given_design_keeps_the_values_of_its_variables() {
         let partita = desk.partita().await.unwrap();
         assert_eq!(Arc::ptr_eq(&partita, &served.get()), is_served);
         assert_eq!(partita.design().tables[0].name, table);
+    }
+}
+
+/// The API answers 401 to whoever has no account, whatever the rules say.
+#[tokio::test]
+async fn can_and_plan_ask_whether_the_caller_has_an_account() {
+    for (name, is_closed) in [("mediahub", true), ("figureforge", false)] {
+        let text = shipped::find(name).unwrap().source;
+        let design = partita_design::check(text, &|_| None).0.unwrap();
+        let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+        let served = opened(design, &store).await;
+        let desk = Desk::of_served(installation(store), served.get(), true);
+        let partita = served.get();
+        let pattern = partita.design().patterns.iter();
+        let mut pattern = pattern.filter(|one| one.parameters.iter().all(|one| one.optional));
+        let question = Question {
+            operation: "query".to_owned(),
+            on: vec![pattern.next().unwrap().name.clone()],
+            caller: Some("nobody".to_owned()),
+            ..Question::default()
+        };
+        let decided = Can(question.clone()).run(desk.clone(), events::channel().0);
+        let decided = decided.await.unwrap();
+        let said = "the account of this user is gone or not active";
+        let reason = is_closed.then_some(said);
+        assert_eq!(decided.reason.as_deref(), reason, "{name}");
+        assert!(!decided.allowed || !is_closed);
+        let planned = Plan(question).run(desk, events::channel().0).await;
+        let refused = planned.err().map(|failure| failure.detail);
+        assert_eq!(refused.filter(|_| is_closed).as_deref(), reason);
     }
 }
