@@ -55,13 +55,23 @@ fn to_text(file: &str, decided: &Decided) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {reason}");
     }
+    let of_rows = decided.rows.iter().flat_map(|row| &row.rulings);
+    let of_rows: Vec<&Ruling> = of_rows.collect();
     for ruling in &decided.rulings {
-        text += &line(file, "  ", ruling);
+        // What depends on the items is said of them.
+        let is_open = ruling.verdict == Verdict::Open;
+        if !is_open || !of_rows.iter().any(|one| is_same_rule(one, ruling)) {
+            text += &line(file, "  ", ruling);
+        }
     }
     for rows in alike(&decided.rows) {
-        text += &of_rows(file, &rows);
+        text += &lines_of(file, &decided.rulings, &rows);
     }
     text
+}
+
+fn is_same_rule(one: &Ruling, other: &Ruling) -> bool {
+    (&one.record, &one.asked, &one.rule) == (&other.record, &other.asked, &other.rule)
 }
 
 /// The rows that the same rules have decided in the same way, together.
@@ -77,8 +87,9 @@ fn alike(rows: &[DecidedRow]) -> Vec<Vec<&DecidedRow>> {
     groups
 }
 
-/// Rows, and behind them the rules that decided on all of them.
-fn of_rows(file: &str, rows: &[&DecidedRow]) -> String {
+/// Rows, and behind them the rules that decided on all of them, except those that have decided
+/// already.
+fn lines_of(file: &str, decided: &[Ruling], rows: &[&DecidedRow]) -> String {
     let mut text = String::new();
     for row in rows {
         let parts = row.identity.iter();
@@ -94,7 +105,8 @@ fn of_rows(file: &str, rows: &[&DecidedRow]) -> String {
         1 => "      ".to_owned(),
         count => format!("      all {count} "),
     };
-    for ruling in rows.iter().take(1).flat_map(|row| &row.rulings) {
+    let rulings = rows.iter().take(1).flat_map(|row| &row.rulings);
+    for ruling in rulings.filter(|ruling| !decided.contains(ruling)) {
         text += &line(file, &indent, ruling);
     }
     text
@@ -124,4 +136,47 @@ fn line(file: &str, indent: &str, ruling: &Ruling) -> String {
         }
     };
     format!("{indent}{verdict}: {asked} {record} ({rule})\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use partita_plan::ruling::WrittenRule;
+
+    use super::*;
+
+    /// However many rows there are, and whether the rule decides before they are read.
+    #[test]
+    fn a_rule_is_named_once() {
+        let ruling = |verdict: Verdict| Ruling {
+            record: "Note".to_owned(),
+            asked: "read".to_owned(),
+            verdict,
+            rule: Some(WrittenRule {
+                line: 7,
+                words: "read".to_owned(),
+                text: "owner = caller".to_owned(),
+            }),
+        };
+        let row = || DecidedRow {
+            record: "Note".to_owned(),
+            identity: Default::default(),
+            allowed: true,
+            rulings: vec![ruling(Verdict::Allowed)],
+        };
+        for early in [Verdict::Open, Verdict::Allowed] {
+            for count in [0, 1, 3] {
+                let text = to_text(
+                    "notes.toml",
+                    &Decided {
+                        allowed: true,
+                        reason: None,
+                        rulings: vec![ruling(early)],
+                        rows: (0..count).map(|_| row()).collect(),
+                        design: String::new(),
+                    },
+                );
+                assert_eq!(text.matches("notes.toml:7").count(), 1, "{text}");
+            }
+        }
+    }
 }
