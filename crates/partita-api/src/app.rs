@@ -335,7 +335,8 @@ impl App {
             ..request
         };
         let client = identity::client_of(head);
-        // Nothing was written where the design has changed meanwhile.
+        // INVARIANT: of a request that is refused as superseded, nothing was written but what it
+        // counts: its last write decides, and what follows that one is repeated alone.
         let answer = loop {
             let found = served.routes.find(request.method, &path)?;
             let call = Call {
@@ -446,7 +447,7 @@ impl App {
     async fn carry_out(self: &Arc<Self>, call: &Call<'_>) -> Result<Response, Problem> {
         let Call {
             head,
-            slot: _,
+            slot,
             served,
             verified,
             request,
@@ -473,6 +474,7 @@ impl App {
                 let call = AuthCall {
                     auth: &self.auth,
                     partita: &served.partita,
+                    current: &slot.current,
                     verified,
                     request: *request,
                     client: *client,

@@ -31,9 +31,13 @@ use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::Response;
 use partita_design::Design;
 use partita_design::design::SignIn;
-use partita_plan::{Account, Caller, Operation, Partita, PlanError};
+use partita_plan::{
+    Account, AttemptLimit, Caller, Current, KeptPromise, Operation, Partita, PlanError, Promise,
+    SignedUp,
+};
 use partita_store::{Clock, Entropy};
 use serde_json::{Value as Json, json};
+use tracing::{info, warn};
 
 use crate::decode::wish::Wish;
 use crate::encode::{self, Outcome};
@@ -345,6 +349,8 @@ impl Auth {
 pub(crate) struct AuthCall<'a> {
     pub(crate) auth: &'a Auth,
     pub(crate) partita: &'a Arc<Partita>,
+    /// The design, whichever stage its migration is in.
+    pub(crate) current: &'a Current,
     pub(crate) verified: &'a Verified,
     pub(crate) request: Request<'a>,
     /// Where it comes from, for limits and the log.
@@ -385,14 +391,83 @@ impl AuthCall<'_> {
         let Some(client) = self.client else {
             return Ok(());
         };
-        let client = client.to_string();
-        self.partita.forgive_attempt(limits::GUESSES, &client).await
+        let client = &client.to_string();
+        let forgive = |partita: Arc<Partita>| async move {
+            let forgiven = partita.forgive_attempt(limits::GUESSES, client);
+            forgiven.await
+        };
+        self.as_served(forgive).await
     }
 
-    /// Counts a sign-up or a request for a mail.
+    /// Counts a sign-up or a request for a mail. Those from unknown addresses count for the address
+    /// that is mailed to alone, as guesses do.
     async fn count_asked(&self) -> Result<(), PlanError> {
-        let client = self.client();
+        let Some(client) = self.client else {
+            return Ok(());
+        };
+        let client = client.to_string();
         self.partita.count_attempt(limits::ASKED, &client).await
+    }
+
+    /// Does one step with the design that is served now, and again with the next if that one comes
+    /// meanwhile. Steps before it are not repeated: what they have written stays.
+    async fn as_served<T, F>(&self, step: impl Fn(Arc<Partita>) -> F) -> Result<T, PlanError>
+    where
+        F: Future<Output = Result<T, PlanError>>,
+    {
+        loop {
+            match step(self.current.get()).await {
+                Err(PlanError::Superseded) => {}
+                done => return done,
+            }
+        }
+    }
+
+    /// Does what follows from something that is written already. The request has succeeded, whatever
+    /// comes of it.
+    async fn afterwards<F>(&self, step: impl Fn(Arc<Partita>) -> F)
+    where
+        F: Future<Output = Result<(), PlanError>>,
+    {
+        if let Err(error) = self.as_served(step).await {
+            let design = &self.design().name;
+            warn!(design, %error, "what follows a change of an account was not done");
+        }
+    }
+
+    /// Records what is to be done, answers, and does it.
+    async fn behind(&self, promise: Promise, counted: AttemptLimit) -> Result<Response, Problem> {
+        let login = match &promise {
+            Promise::SignUp(sign_up) => &sign_up.login,
+            Promise::Reset { login, .. } | Promise::Change { login, .. } => login,
+        };
+        let login = login.clone();
+        match self.partita.count_attempt(counted, &login).await {
+            Err(PlanError::LimitReached { .. }) => return Ok(accepted()),
+            counted => counted?,
+        }
+        let recorded = self.partita.promise(&promise).await?;
+        let (partita, client) = (self.partita.clone(), self.client());
+        tokio::spawn(async move {
+            let design = &partita.design().name;
+            match partita.keep_promise(&recorded).await {
+                Ok(Some(KeptPromise::SignedUp(SignedUp::Created { id, .. }))) => {
+                    signing::signed_up(partita.design(), &id, &client);
+                }
+                Ok(Some(KeptPromise::Mailed(Some(user)))) => {
+                    info!(design, user, "a link was mailed");
+                }
+                Ok(_) => {}
+                // Whoever works on the design does it, with the one that is served now.
+                Err(PlanError::Superseded) => {}
+                Err(error) => {
+                    warn!(design, %error, "what was answered could not be carried out");
+                    // No mail is on its way.
+                    let _ = partita.forgive_attempt(counted, &login).await;
+                }
+            }
+        });
+        Ok(accepted())
     }
 
     /// Answers the request.

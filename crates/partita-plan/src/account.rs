@@ -6,7 +6,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `account` | accounts: found by their login or id, created, changed |
-//! | `account::sign_up` | people sign up: checked, recorded, and carried out behind the answer |
+//! | `account::sign_up` | people sign up |
+//! | `account::promise` | what is recorded, and carried out behind the answer |
 //! | `account::session` | sessions: opened, found by their credential, prolonged, ended |
 //! | `account::link` | links that are mailed, good for one use |
 //! | `account::errand` | writes past the rules, in one transaction, with everything derived |
@@ -25,6 +26,7 @@ pub(crate) mod administrator;
 pub(crate) mod attempts;
 pub(crate) mod errand;
 pub(crate) mod link;
+pub(crate) mod promise;
 pub(crate) mod provider;
 pub(crate) mod provision;
 mod secret;
@@ -54,6 +56,7 @@ use errand::{Errand, Values};
 
 pub use attempts::AttemptLimit;
 pub use link::{LinkKind, LinkUse};
+pub use promise::{AskedBy, Kept as KeptPromise, Promise};
 pub use provider::{LinkedProvider, Unlinked};
 pub use provision::Claims;
 pub use secret::{BCRYPT, salt_of};

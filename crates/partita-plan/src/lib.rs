@@ -97,8 +97,9 @@ pub mod typed;
 mod verification;
 
 pub use account::{
-    Account, AttemptLimit, BCRYPT, Claims, EndedSessions, LinkKind, LinkUse, LinkedProvider,
-    NewSession, Session, SignUp, SignedUp, Standing, Unlinked, folded, salt_of,
+    Account, AskedBy, AttemptLimit, BCRYPT, Claims, EndedSessions, KeptPromise, LinkKind, LinkUse,
+    LinkedProvider, NewSession, Promise, Session, SignUp, SignedUp, Standing, Unlinked, folded,
+    salt_of,
 };
 pub use browse::{Browse, Browsed, BrowsedRow};
 pub use commit::run::Patience;

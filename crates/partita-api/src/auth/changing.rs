@@ -1,32 +1,38 @@
 //! Passwords and addresses are changed, and mailed links used.
 
+use std::sync::Arc;
+
 use axum::response::Response;
-use partita_plan::{Account, LinkKind, LinkUse, Partita, PlanError, folded};
+use partita_plan::{LinkKind, LinkUse, Partita, PlanError, Promise, folded};
 use tracing::{info, warn};
 
-use super::{AuthCall, accepted, done, limits};
+use super::{AuthCall, done, limits};
 use crate::problem::{Problem, ProblemKind};
 
 impl AuthCall<'_> {
     /// All other sessions end.
     pub(super) async fn change_password(&self) -> Result<Response, Problem> {
-        let account = self.own_account().await?;
+        let account = &self.own_account().await?;
         let mut form = self.form()?;
         let password = form.password("password");
         let new = form.new_password("newPassword");
         form.finish()?;
-        self.compare(&account.login, Some(&account), &password)
+        self.compare(&account.login, Some(account), &password)
             .await?;
         let asker = self.asker(&account.login);
         let hash = self.auth.hasher.hash(&asker, &new).await?;
         let session = self.verified.session();
         self.partita
-            .change_password(&account, &hash, session)
+            .change_password(account, &hash, session)
             .await?;
         // What one transaction did not end is void, and goes too.
-        if let Some(account) = self.partita.account(&account.id).await? {
-            self.partita.end_other_sessions(&account, session).await?;
-        }
+        self.afterwards(|partita: Arc<Partita>| async move {
+            if let Some(account) = partita.account(&account.id).await? {
+                partita.end_other_sessions(&account, session).await?;
+            }
+            Ok(())
+        })
+        .await;
         info!(
             design = self.design().name,
             user = account.id,
@@ -46,24 +52,18 @@ impl AuthCall<'_> {
         self.count_asked().await?;
         self.compare(&account.login, Some(&account), &password)
             .await?;
-        match self.partita.count_attempt(limits::MAILS, &login).await {
-            Err(PlanError::LimitReached { .. }) => return Ok(accepted()),
-            counted => counted?,
-        }
-        let (partita, changed) = (self.partita.clone(), account.clone());
-        let url = self.auth.public_url.as_str().to_owned();
-        // Behind the answer, which takes as long whether somebody has the new address or not.
-        tokio::spawn(async move {
-            if let Err(error) = ask_for_login(&partita, &changed, &login, &url).await {
-                warn!(%error, "a link for another address could not be recorded");
-            }
-        });
         info!(
             design = self.design().name,
             user = account.id,
             "another address was asked for"
         );
-        Ok(accepted())
+        // Behind the answer, which takes as long whether somebody has the new address or not.
+        let change = Promise::Change {
+            asked: (&account).into(),
+            login,
+            public_url: self.auth.public_url.as_str().to_owned(),
+        };
+        self.behind(change, limits::MAILS).await
     }
 
     /// It takes the password of the sign-up, so that nobody confirms an account that somebody else
@@ -95,32 +95,11 @@ impl AuthCall<'_> {
         let login = folded(&form.text("login"));
         form.finish()?;
         self.count_asked().await?;
-        let partita = self.partita.clone();
-        let url = self.auth.public_url.as_str().to_owned();
-        tokio::spawn(async move {
-            let sent = async {
-                partita.count_attempt(limits::RESETS, &login).await?;
-                let account = partita.account_with(&login).await?;
-                let Some(account) = account.filter(|account| account.is_active) else {
-                    return partita.send_no_link(LinkKind::Reset, &url).await;
-                };
-                let to = account.login.clone();
-                partita
-                    .send_link(LinkKind::Reset, &account, &to, &url)
-                    .await?;
-                info!(
-                    design = partita.design().name,
-                    user = account.id,
-                    "a new password was asked for"
-                );
-                Ok::<(), PlanError>(())
-            };
-            match sent.await {
-                Ok(()) | Err(PlanError::LimitReached { .. }) => {}
-                Err(error) => warn!(%error, "a link for a new password could not be recorded"),
-            }
-        });
-        Ok(accepted())
+        let reset = Promise::Reset {
+            login,
+            public_url: self.auth.public_url.as_str().to_owned(),
+        };
+        self.behind(reset, limits::RESETS).await
     }
 
     /// The address is confirmed by it, all sessions end, and all other links are void.
@@ -130,22 +109,28 @@ impl AuthCall<'_> {
         let new = form.new_password("password");
         form.finish()?;
         self.count_guess().await?;
-        let link = self.link(LinkKind::Reset, &token).await?;
+        let link = &self.link(LinkKind::Reset, &token).await?;
         let asker = self.asker(&link.account.login);
         let hash = self.auth.hasher.hash(&asker, &new).await?;
         self.partita
-            .replace_password(&link, &hash)
+            .replace_password(link, &hash)
             .await
             .map_err(used)?;
-        self.forgive_guess().await?;
-        // Others who tried the old password do not keep its owner out with the new one.
-        self.partita
-            .forget_attempts(limits::PASSWORDS, &link.login)
-            .await?;
         let id = &link.account.id;
-        if let Some(account) = self.partita.account(id).await? {
-            self.partita.end_other_sessions(&account, None).await?;
-        }
+        self.afterwards(|_| self.forgive_guess()).await;
+        // Others who tried the old password do not keep its owner out with the new one.
+        self.afterwards(|partita: Arc<Partita>| async move {
+            let forgotten = partita.forget_attempts(limits::PASSWORDS, &link.login);
+            forgotten.await
+        })
+        .await;
+        self.afterwards(|partita: Arc<Partita>| async move {
+            if let Some(account) = partita.account(id).await? {
+                partita.end_other_sessions(&account, None).await?;
+            }
+            Ok(())
+        })
+        .await;
         info!(
             design = self.design().name,
             user = id,
@@ -177,22 +162,6 @@ impl AuthCall<'_> {
     async fn link(&self, kind: LinkKind, token: &str) -> Result<LinkUse, Problem> {
         let link = self.partita.link(kind, token).await?;
         link.ok_or_else(invalid)
-    }
-}
-
-/// Mails a link to the address that an account is to have, or tells whoever has the address.
-async fn ask_for_login(
-    partita: &Partita,
-    account: &Account,
-    login: &str,
-    url: &str,
-) -> Result<(), PlanError> {
-    match partita.account_with(login).await? {
-        Some(other) if other.id != account.id => partita.tell_taken(&other).await,
-        _ => {
-            let sent = partita.send_link(LinkKind::Change, account, login, url);
-            sent.await
-        }
     }
 }
 

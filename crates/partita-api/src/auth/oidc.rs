@@ -16,7 +16,7 @@ use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use partita_core::excerpt;
-use partita_plan::{Account, Claims, Unlinked};
+use partita_plan::{Account, Claims, Partita, Unlinked};
 use partita_store::Entropy;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -213,9 +213,12 @@ impl AuthCall<'_> {
             return Err(Problem::bad_request("`code` is missing"));
         };
         self.count_guess().await?;
-        let claims = provider.redeem(&asked, code, given("iss")).await?;
+        let claims = &provider.redeem(&asked, code, given("iss")).await?;
         self.forgive_guess().await?;
-        let account = self.partita.account_of_provider(name, &claims).await?;
+        // A code is redeemed once, so what follows is repeated alone.
+        let found =
+            |partita: Arc<Partita>| async move { partita.account_of_provider(name, claims).await };
+        let account = self.as_served(found).await?;
         self.opened_by_provider(name, attempt, &account).await
     }
 
@@ -228,7 +231,8 @@ impl AuthCall<'_> {
         if !account.is_active {
             return Err(Problem::account_closed());
         }
-        let session = self.partita.sign_in(account, None).await?;
+        let open = |partita: Arc<Partita>| async move { partita.sign_in(account, None).await };
+        let session = self.as_served(open).await?;
         info!(
             design = self.design().name,
             user = account.id,
@@ -239,7 +243,7 @@ impl AuthCall<'_> {
         );
         let cookie = attempt.to.as_ref().map(|_| SameSite::Lax);
         let opened = self
-            .opened(account, &session, cookie, StatusCode::OK)
+            .opened(&account.id, &session, cookie, StatusCode::OK)
             .await?;
         let Some(to) = &attempt.to else {
             return Ok(opened);

@@ -1,17 +1,19 @@
 //! Accounts are created; sessions are opened, listed and ended.
 
+use std::sync::Arc;
+
 use axum::http::{StatusCode, header};
 use axum::response::Response;
 use partita_design::{Design, time};
-use partita_plan::{Account, NewSession, PlanError, SignUp, SignedUp, folded};
+use partita_plan::{Account, NewSession, Partita, Promise, SignUp, SignedUp, folded};
 use secrecy::SecretString;
 use serde_json::{Value as Json, json};
-use tracing::{info, warn};
+use tracing::info;
 
 use super::form::{self, Form};
 use super::identity::SameSite;
 use super::password::Compared;
-use super::{AuthCall, accepted, done, identity, limits};
+use super::{AuthCall, done, identity, limits};
 use crate::encode;
 use crate::problem::{Problem, ProblemKind};
 
@@ -23,15 +25,13 @@ impl AuthCall<'_> {
         let is_mailed = self.sign_in_part()?.verification.is_some();
         let (new, cookie) = self.new_account().await?;
         if is_mailed {
-            return self.sign_up_behind(new).await;
+            return self.behind(Promise::SignUp(new), limits::MAILS).await;
         }
         match self.partita.sign_up(&new).await? {
-            SignedUp::Created(id) => {
+            SignedUp::Created { id, session } => {
                 signed_up(self.design(), &id, &self.client());
-                let account = self.partita.account(&id).await?;
-                let account = account.ok_or_else(Problem::account_closed)?;
-                let session = self.partita.sign_in(&account, None).await?;
-                self.opened(&account, &session, cookie, StatusCode::CREATED)
+                let session = session.ok_or_else(Problem::internal)?;
+                self.opened(&id, &session, cookie, StatusCode::CREATED)
                     .await
             }
             SignedUp::Taken => {
@@ -59,30 +59,6 @@ impl AuthCall<'_> {
             public_url: self.auth.public_url.as_str().to_owned(),
         };
         Ok((new, cookie))
-    }
-
-    /// Records a sign-up, answers, and carries it out.
-    async fn sign_up_behind(&self, new: SignUp) -> Result<Response, Problem> {
-        let login = new.login.clone();
-        let counted = self.partita.count_attempt(limits::MAILS, &login).await;
-        match counted {
-            Err(PlanError::LimitReached { .. }) => return Ok(accepted()),
-            counted => counted?,
-        }
-        let recorded = self.partita.record_sign_up(&new).await?;
-        let (partita, client) = (self.partita.clone(), self.client());
-        tokio::spawn(async move {
-            match partita.carry_out_sign_up(&recorded).await {
-                Ok(Some(SignedUp::Created(id))) => signed_up(partita.design(), &id, &client),
-                Ok(Some(SignedUp::Taken) | None) => {}
-                Err(error) => {
-                    warn!(%error, "a sign-up could not be carried out");
-                    // No mail is on its way.
-                    let _ = partita.forgive_attempt(limits::MAILS, &login).await;
-                }
-            }
-        });
-        Ok(accepted())
     }
 
     /// The attribute that people sign in with.
@@ -113,7 +89,7 @@ impl AuthCall<'_> {
             client = self.client(),
             "somebody signed in"
         );
-        self.opened(&account, &session, cookie, StatusCode::OK)
+        self.opened(&account.id, &session, cookie, StatusCode::OK)
             .await
     }
 
@@ -193,22 +169,24 @@ impl AuthCall<'_> {
 
     /// Takes back that a password was tried.
     async fn forgive(&self, login: &str) -> Result<(), Problem> {
-        let partita = self.partita;
         self.forgive_guess().await?;
-        partita.forgive_attempt(limits::PASSWORDS, login).await?;
-        Ok(())
+        let forgive = |partita: Arc<Partita>| async move {
+            let forgiven = partita.forgive_attempt(limits::PASSWORDS, login);
+            forgiven.await
+        };
+        Ok(self.as_served(forgive).await?)
     }
 
     /// The answer with a session: in it, or in a cookie.
     pub(super) async fn opened(
         &self,
-        account: &Account,
+        user: &str,
         session: &NewSession,
         cookie: Option<SameSite>,
         status: StatusCode,
     ) -> Result<Response, Problem> {
         let expires = time::format_millis(session.expires_millis);
-        let mut answer = json!({ "user": self.user(&account.id).await?, "expiresAt": expires });
+        let mut answer = json!({ "user": self.user(user).await?, "expiresAt": expires });
         let Some(same_site) = cookie else {
             answer["token"] = session.credential.as_str().into();
             return Ok(encode::json_response(status, &answer));
@@ -305,7 +283,7 @@ fn shown(session: &partita_plan::Session, is_current: bool) -> Json {
     })
 }
 
-fn signed_up(design: &Design, user: &str, client: &str) {
+pub(super) fn signed_up(design: &Design, user: &str, client: &str) {
     info!(design = design.name, user, client, "somebody signed up");
 }
 

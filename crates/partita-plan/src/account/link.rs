@@ -7,7 +7,7 @@ use partita_design::nested;
 use partita_store::request::{PutItem, TransactAction};
 
 use super::errand::Errand;
-use super::{Account, Kept, folded, identity_of, secret};
+use super::{Account, Kept, identity_of, secret};
 use crate::error::PlanError;
 use crate::operation::Caller;
 use crate::partita::Partita;
@@ -66,22 +66,13 @@ impl Partita {
         link.as_ref().ok_or(PlanError::NoAccounts)
     }
 
-    /// Mails a link: to the account's own address, or to the one that it is to have.
-    pub async fn send_link(
+    /// What a link costs where there is no account: as many rows are written, and removed with the
+    /// time, and the mail goes to nobody. So what follows does not tell whether there is one.
+    pub(super) fn link_to_nobody(
         &self,
         kind: LinkKind,
-        account: &Account,
-        to: &str,
         public_url: &str,
-    ) -> Result<(), PlanError> {
-        let errands = self.link_errands(kind, account, &folded(to), public_url)?;
-        self.run_errands(&Caller::user(account.id.as_str()), errands)
-            .await
-    }
-
-    /// Does what a link costs where there is no account: as many rows are written, and removed with
-    /// the time, and the mail goes to nobody. So what follows does not tell whether there is one.
-    pub async fn send_no_link(&self, kind: LinkKind, public_url: &str) -> Result<(), PlanError> {
+    ) -> Result<Vec<Errand<'_>>, PlanError> {
         let kept = self.account_parts()?;
         let account = Account {
             id: self.new_identity(kept.users),
@@ -100,8 +91,7 @@ impl Partita {
             }
             errand => errand,
         });
-        let caller = Caller::user(account.id.as_str());
-        self.run_errands(&caller, errands.collect()).await
+        Ok(errands.collect())
     }
 
     /// A new link: its item, what it is bound to, and the mail.

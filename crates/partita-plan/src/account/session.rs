@@ -1,11 +1,11 @@
 //! Sessions: a credential `id.secret`, looked up at every request.
 
 use partita_core::{Item, Map, Value};
-use partita_design::design::{AccountSession, AttributeId, Record};
+use partita_design::design::{AccountSession, Attribute, AttributeId, Record};
 use partita_design::nested;
 use partita_store::request::Query;
 
-use super::errand::Errand;
+use super::errand::{Errand, Values};
 use super::{Account, Kept, identity_of, identity_value, secret};
 use crate::error::PlanError;
 use crate::evaluate::{Known, Listing};
@@ -91,7 +91,7 @@ impl Partita {
         })
     }
 
-    /// Opens a session for an account, if it is still what it was when that was decided. Where the
+    /// Opens a session for an account, if it is active and still what it was when that was decided. Where the
     /// password was hashed anew, the new hash is stored too.
     pub async fn sign_in(
         &self,
@@ -99,73 +99,87 @@ impl Partita {
         rehashed: Option<&str>,
     ) -> Result<NewSession, PlanError> {
         let kept = self.account_parts()?;
-        let part = self.session_part()?;
-        let now = self.clock.now_millis();
-        let id = self.new_identity(part.record);
-        let secret = secret::new(&*self.runner.entropy);
-        let digest = secret::digest(&secret).unwrap_or_default();
-        let password = rehashed.or(account.password.as_deref());
-        let expires_millis = now
-            + millis(
-                part.session
-                    .lifetime_seconds
-                    .min(part.session.longest_seconds),
-            );
-        let attribute = |id: AttributeId| &self.blueprint.design[(part.record.id, id)];
-        let mut values = vec![
-            (
-                attribute(part.session.user),
-                Value::from(account.id.as_str()),
-            ),
-            (
-                attribute(part.session.secret),
-                Value::from(self.stored_session(&digest, &id, password)),
-            ),
-            (
-                attribute(part.session.expires),
-                Partita::time_as(attribute(part.session.expires), expires_millis),
-            ),
-        ];
-        values.extend(identity_value(part.record, &id));
-        let mut errands = vec![Errand::Create {
-            entity: part.record,
-            given: Map::new(),
-            values,
-        }];
-        let mut set = Vec::new();
-        if let Some(signed_in) = kept.accounts.signed_in {
-            let signed_in = self.user_attribute(signed_in)?;
-            set.push((signed_in, Some(Partita::time_as(signed_in, now))));
+        let identity = identity_of(kept.users, &account.id);
+        let mut expect = self.expectation(account)?;
+        // Somebody may have closed the account while the password was hashed.
+        let item = self.stored_item(kept.users, &identity).await?;
+        let now = item.as_ref().and_then(|item| self.account_of(item));
+        if now.is_none_or(|account| !account.is_active) {
+            return Err(PlanError::Outdated);
         }
+        if let (Some(active), Some(item)) = (&kept.accounts.active, &item) {
+            let active = self.user_attribute(active.attribute)?;
+            // A flag that is missing reads as its default.
+            expect.push((active, nested::get(item, &active.name).cloned()));
+        }
+        let password = rehashed.or(account.password.as_deref());
+        let (session, open) = self.opening(&account.id, password)?;
+        let signed_in = self.signed_in_now()?;
+        let mut set: Values<'_> = signed_in
+            .into_iter()
+            .map(|(attribute, at)| (attribute, Some(at)))
+            .collect();
         if let Some(hash) = rehashed {
             set.push((
                 self.user_attribute(kept.sign_in.password)?,
                 Some(Value::from(hash)),
             ));
         }
-        let mut expect = self.expectation(account)?;
-        if let Some(active) = kept.accounts.active.as_ref().filter(|_| account.is_active) {
-            let active = self.user_attribute(active.attribute)?;
-            // A flag that is missing reads as its default.
-            let item = self
-                .stored_item(kept.users, &identity_of(kept.users, &account.id))
-                .await?;
-            let found = item.and_then(|item| nested::get(&item, &active.name).cloned());
-            expect.push((active, found));
-        }
-        errands.push(Errand::Change {
+        let change = Errand::Change {
             entity: kept.users,
-            identity: identity_of(kept.users, &account.id),
+            identity,
             set,
             expect,
-        });
-        self.run_errands(&Caller::user(account.id.as_str()), errands)
+        };
+        self.run_errands(&Caller::user(account.id.as_str()), vec![open, change])
             .await?;
-        Ok(NewSession {
+        Ok(session)
+    }
+
+    /// A new session of a user with a password, and the errand that opens it.
+    pub(super) fn opening(
+        &self,
+        user: &str,
+        password: Option<&str>,
+    ) -> Result<(NewSession, Errand<'_>), PlanError> {
+        let part = self.session_part()?;
+        let id = self.new_identity(part.record);
+        let secret = secret::new(&*self.runner.entropy);
+        let digest = secret::digest(&secret).unwrap_or_default();
+        let lifetime = part.session.lifetime_seconds;
+        let lifetime = lifetime.min(part.session.longest_seconds);
+        let expires_millis = self.clock.now_millis() + millis(lifetime);
+        let attribute = |id: AttributeId| &self.blueprint.design[(part.record.id, id)];
+        let expires = attribute(part.session.expires);
+        let stored = self.stored_session(&digest, &id, password);
+        let mut values = vec![
+            (attribute(part.session.user), Value::from(user)),
+            (attribute(part.session.secret), Value::from(stored)),
+            (expires, Partita::time_as(expires, expires_millis)),
+        ];
+        values.extend(identity_value(part.record, &id));
+        let open = Errand::Create {
+            entity: part.record,
+            given: Map::new(),
+            values,
+        };
+        let session = NewSession {
             credential: format!("{id}.{secret}"),
             id,
             expires_millis,
-        })
+        };
+        Ok((session, open))
+    }
+
+    /// That somebody signs in now, where the design keeps the time.
+    pub(super) fn signed_in_now(&self) -> Result<Option<(&Attribute, Value)>, PlanError> {
+        let (accounts, _) = self.people()?;
+        let Some(signed_in) = accounts.signed_in else {
+            return Ok(None);
+        };
+        let signed_in = self.user_attribute(signed_in)?;
+        let now = Partita::time_as(signed_in, self.clock.now_millis());
+        Ok(Some((signed_in, now)))
     }
 
     /// The session of a credential and its account, while both may be used. Its end moves, at most

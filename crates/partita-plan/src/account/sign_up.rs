@@ -2,21 +2,19 @@
 //!
 //! Where addresses are confirmed, nobody learns by an answer, or by its time, whether an address is
 //! taken. So nothing that differs between the two is done before the answer: a sign-up is checked
-//! against everything but who has the address, and recorded as one row of the sidecar. It is carried
-//! out behind the answer: a free address gets the account and the link, the owner of a taken one is
-//! told by mail. The transaction that does it removes the row, so that it is done once, by this
-//! server or, if it dies, by the next that works on the design.
+//! against everything but who has the address, and promised. It is carried out behind the answer: a
+//! free address gets the account and the link, the owner of a taken one is told by mail.
 
-use partita_core::expression::KeyCondition;
-use partita_core::{Item, Map, Number, Value};
+use partita_core::{Item, Map, Value};
 use partita_design::design::Attribute;
 use partita_design::nested;
 use partita_store::StoreError;
 use partita_store::error::CancellationReason;
-use partita_store::request::{DeleteItem, PutItem, Query, TransactAction};
+use partita_store::request::DeleteItem;
 
 use super::errand::Errand;
-use super::{Account, Kept, LinkKind, folded, identity_of, identity_value};
+use super::promise::removal;
+use super::{Account, Kept, LinkKind, NewSession, folded, identity_of, identity_value, is_given};
 use crate::commit::Step;
 use crate::commit::run::refused;
 use crate::draft::Refusal;
@@ -24,20 +22,6 @@ use crate::error::{Fault, FaultRule, PlanError};
 use crate::operation::Caller;
 use crate::partita::Partita;
 use crate::request::{Request, input};
-use crate::sidecar;
-
-/// The partition of sign-ups that are not carried out yet.
-const PARTITION: &str = "SIGNUP";
-const LOGIN: &str = "login";
-const PASSWORD: &str = "password";
-const GIVEN: &str = "given";
-const URL: &str = "url";
-const AT: &str = "at";
-
-/// How long a recorded sign-up is left to the server that answered it.
-const LEFT_ALONE_MILLIS: i64 = 10_000;
-/// How long it is kept while no server works on the design.
-const KEPT_SECONDS: i64 = 7 * 86_400;
 
 /// What stands for the hash of a password while nothing is written.
 const NO_HASH: &str = "-";
@@ -59,8 +43,13 @@ pub struct SignUp {
 /// What came of a sign-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignedUp {
-    /// There is a new account of this id.
-    Created(String),
+    /// There is a new account.
+    Created {
+        /// Its id.
+        id: String,
+        /// The session that was opened with it, where addresses are not confirmed.
+        session: Option<NewSession>,
+    },
     /// Another account has the login.
     Taken,
 }
@@ -143,82 +132,12 @@ impl Partita {
         refused(&steps, StoreError::TransactionCanceled { reasons }).map(drop)
     }
 
-    /// Records a sign-up, to be carried out by [`Partita::carry_out_sign_up`]. Gives its id.
-    pub async fn record_sign_up(&self, sign_up: &SignUp) -> Result<String, PlanError> {
-        let now = self.clock.now_millis();
-        let mut random = [0; 16];
-        self.runner.entropy.fill(&mut random);
-        let id = format!("{now:014}-{:032x}", u128::from_be_bytes(random));
-        let mut row = sidecar::key(PARTITION, &id);
-        row.insert(LOGIN, Value::from(sign_up.login.as_str()));
-        row.insert(PASSWORD, Value::from(sign_up.password.as_str()));
-        row.insert(GIVEN, Value::M(sign_up.given.clone()));
-        row.insert(URL, Value::from(sign_up.public_url.as_str()));
-        row.insert(AT, Value::N(Number::from(now)));
-        let expires = now.div_euclid(1000) + KEPT_SECONDS;
-        row.insert(sidecar::EXPIRES, Value::N(Number::from(expires)));
-        let put = PutItem::new(self.blueprint.sidecar.clone(), row);
-        self.runner.put(&put).await?;
-        Ok(id)
-    }
-
-    /// Carries a recorded sign-up out, unless somebody has. What is refused now, because others were
-    /// faster, is forgotten.
-    pub async fn carry_out_sign_up(&self, id: &str) -> Result<Option<SignedUp>, PlanError> {
-        let address = sidecar::address(&self.blueprint.sidecar, PARTITION, id);
-        let Some(sign_up) = self.found(&address).await?.and_then(|row| recorded(&row)) else {
-            return Ok(None);
-        };
-        let row = self.row_of_sign_up(id);
-        let done = async {
-            let signed_up = self.sign_up_with(&sign_up, Some(row.clone())).await?;
-            if signed_up == SignedUp::Taken {
-                self.tell_owner(&sign_up.login, row.clone()).await?;
-            }
-            Ok(signed_up)
-        };
-        match done.await {
-            Ok(signed_up) => Ok(Some(signed_up)),
-            // Another server has done it.
-            Err(PlanError::Conflict) if self.found(&address).await?.is_none() => Ok(None),
-            Err(error) if is_passing(&error) => Err(error),
-            Err(refusal) => {
-                self.remove_row(row).await?;
-                Err(refusal)
-            }
-        }
-    }
-
-    /// Carries out what servers have recorded and did not come to. Says how many.
-    pub async fn carry_out_sign_ups(&self) -> Result<usize, PlanError> {
-        if !self.has_sign_in() {
-            return Ok(0);
-        }
-        let keys = KeyCondition::partition(sidecar::PARTITION, PARTITION);
-        let request = Query::new(self.blueprint.sidecar.clone(), keys);
-        let rows = self.runner.query(&request).await?.items;
-        let until = self.clock.now_millis() - LEFT_ALONE_MILLIS;
-        let at = |row: &Item| row.get(AT)?.as_number()?.to_i64();
-        let due = rows
-            .iter()
-            .filter(|row| at(row).is_none_or(|at| at <= until));
-        let mut done = 0;
-        for id in due.filter_map(|row| row.get(sidecar::SORT)?.as_str()) {
-            match self.carry_out_sign_up(id).await {
-                Ok(signed_up) => done += usize::from(signed_up.is_some()),
-                Err(error) if is_passing(&error) => return Err(error),
-                Err(_) => {}
-            }
-        }
-        Ok(done)
-    }
-
     /// Creates an account and whatever comes with it, at once.
     pub async fn sign_up(&self, sign_up: &SignUp) -> Result<SignedUp, PlanError> {
         self.sign_up_with(sign_up, None).await
     }
 
-    async fn sign_up_with(
+    pub(super) async fn sign_up_with(
         &self,
         sign_up: &SignUp,
         row: Option<DeleteItem>,
@@ -236,25 +155,27 @@ impl Partita {
                 created = create().await;
             }
         }
-        let id = match created {
-            Ok(id) => id,
+        match created {
+            Ok((id, session)) => Ok(SignedUp::Created { id, session }),
             Err(error) => {
-                // Whether the login is taken, too, is nobody's business.
+                // Whether the login is taken, too, is nobody's business. Nor is it where a guard of
+                // several attributes has it: who holds that holds the login.
                 let mut faults = faults_of(Err::<(), _>(error))?;
-                faults.retain(|fault| !(fault.attribute == *login_name && is_unique(fault)));
-                return input::refuse(faults).map(|()| SignedUp::Taken);
+                faults.retain(|fault| !(is_about(fault, login_name) && is_unique(fault)));
+                input::refuse(faults).map(|()| SignedUp::Taken)
             }
-        };
-        Ok(SignedUp::Created(id))
+        }
     }
 
     /// Creates an account with a new id, and the link that confirms it where the design has such.
+    /// Elsewhere its first session is opened in the same transaction, so that nobody who has an
+    /// account is told that it is taken.
     async fn create_account(
         &self,
         kept: Kept<'_>,
         sign_up: &SignUp,
         row: Option<DeleteItem>,
-    ) -> Result<String, PlanError> {
+    ) -> Result<(String, Option<NewSession>), PlanError> {
         let SignUp {
             password,
             given,
@@ -265,7 +186,9 @@ impl Partita {
         let id = self.new_identity(kept.users);
         let (given, not_theirs) = self.split_given(kept, given)?;
         input::refuse(not_theirs)?;
-        let mut errands = vec![self.create_errand(kept, &id, Some(&login), password, given)?];
+        let mut create = self.create_errand(kept, &id, Some(&login), password, given)?;
+        let mut errands = Vec::new();
+        let mut session = None;
         if kept.sign_in.verification.is_some() {
             let account = Account {
                 id: id.clone(),
@@ -277,11 +200,19 @@ impl Partita {
             };
             errands.push(self.unconfirmed_errand(&id));
             errands.extend(self.link_errands(LinkKind::Verify, &account, &login, public_url)?);
+        } else {
+            let (opened, open) = self.opening(&id, Some(password))?;
+            errands.push(open);
+            session = Some(opened);
+            if let Errand::Create { values, .. } = &mut create {
+                values.extend(self.signed_in_now()?.filter(|(one, _)| is_given(one)));
+            }
         }
+        errands.insert(0, create);
         errands.extend(row.map(removal));
         let caller = Caller::user(id.as_str());
         self.run_errands(&caller, errands).await?;
-        Ok(id)
+        Ok((id, session))
     }
 
     /// The item of a new account.
@@ -338,14 +269,8 @@ impl Partita {
         Ok((theirs, faults))
     }
 
-    /// Tells the owner of a login that somebody signed up with it.
-    pub async fn tell_taken(&self, account: &Account) -> Result<(), PlanError> {
-        let errand = self.taken_errand(account)?;
-        self.run_errands(&Caller::anonymous(), vec![errand]).await
-    }
-
-    /// The same, for a sign-up that is recorded. An owner who is deleted is told nothing.
-    async fn tell_owner(&self, login: &str, row: DeleteItem) -> Result<(), PlanError> {
+    /// Tells the owner of a login that somebody signed up with it. One who is deleted is told nothing.
+    pub(super) async fn tell_owner(&self, login: &str, row: DeleteItem) -> Result<(), PlanError> {
         let account = self.account_with(login).await?;
         let told = account.map(|account| self.taken_errand(&account));
         let errands = told.transpose()?.into_iter().chain([removal(row)]);
@@ -353,7 +278,8 @@ impl Partita {
             .await
     }
 
-    fn taken_errand(&self, account: &Account) -> Result<Errand<'_>, PlanError> {
+    /// Tells the owner of a login that somebody else wants it.
+    pub(super) fn taken_errand(&self, account: &Account) -> Result<Errand<'_>, PlanError> {
         let kept = self.account_parts()?;
         let text = &kept.sign_in.mails.taken;
         Ok(Errand::Mail {
@@ -362,33 +288,6 @@ impl Partita {
             mail: self.mail(text, &account.login, &account.login, ""),
         })
     }
-
-    /// The end of the row of a sign-up, which must be there.
-    fn row_of_sign_up(&self, id: &str) -> DeleteItem {
-        DeleteItem {
-            table: self.blueprint.sidecar.clone(),
-            key: sidecar::key(PARTITION, id),
-            condition: Some(sidecar::is_there()),
-            return_item_on_failure: false,
-        }
-    }
-}
-
-fn removal<'a>(row: DeleteItem) -> Errand<'a> {
-    Errand::Aside(Box::new(TransactAction::Delete(row)))
-}
-
-fn recorded(row: &Item) -> Option<SignUp> {
-    let text = |name: &str| Some(row.get(name)?.as_str()?.to_owned());
-    let Some(Value::M(given)) = row.get(GIVEN) else {
-        return None;
-    };
-    Some(SignUp {
-        login: text(LOGIN)?,
-        password: text(PASSWORD)?,
-        given: given.clone(),
-        public_url: text(URL)?,
-    })
 }
 
 /// What the store would say to a step whose item is this.
@@ -414,15 +313,6 @@ fn is_refused_for(refusal: &Refusal, name: &str) -> bool {
 /// Whether a fault is about an attribute, alone or with others.
 fn is_about(fault: &Fault, name: &str) -> bool {
     fault.attribute.split('/').any(|one| one == name)
-}
-
-/// Whether the same may go well later.
-fn is_passing(error: &PlanError) -> bool {
-    let is_of_store = matches!(
-        error,
-        PlanError::Store(_) | PlanError::Hot(_) | PlanError::OutcomeUnknown
-    );
-    is_of_store || error.may_pass() || matches!(error, PlanError::Migration(_))
 }
 
 fn is_unique(fault: &Fault) -> bool {

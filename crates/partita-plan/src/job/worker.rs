@@ -141,7 +141,7 @@ impl Partita {
             if let Err(error) = self.work_until_idle(owner.clone()).await {
                 failed(error);
             }
-            if let Err(error) = self.carry_out_sign_ups().await {
+            if let Err(error) = self.keep_promises().await {
                 failed(error);
             }
             // Others may leave jobs too, and leases end.

@@ -134,15 +134,15 @@ impl Circle {
         answer(sent.await.unwrap()).await
     }
 
-    /// Waits until every sign-up is carried out: that is done behind the answer.
+    /// Waits until everything is carried out that is done behind its answer.
     async fn settled(&self) {
         for _ in 0..2_000 {
-            if !self.stored().await.contains("\"SIGNUP\"") {
+            if !self.stored().await.contains("\"PROMISE\"") {
                 return;
             }
             tokio::time::sleep(std::time::Duration::from_millis(5)).await;
         }
-        panic!("a sign-up is not carried out");
+        panic!("something is not carried out");
     }
 
     /// The mails since the last time.

@@ -72,7 +72,7 @@ async fn a_subject_of_an_issuer_is_no_id_of_ours() {
         let partita = open(is_identity_given).await;
         let given = Map::from([("handle", Value::from("ann"))]);
         let signed_up = partita.sign_up(&new(given)).await;
-        let SignedUp::Created(ann) = signed_up.unwrap() else {
+        let SignedUp::Created { id: ann, .. } = signed_up.unwrap() else {
             panic!("nobody else is there");
         };
         let may_act = async |id: &str| partita.may_act(id, Some(&claims(id))).await.unwrap();

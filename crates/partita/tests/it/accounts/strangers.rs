@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
-use partita_plan::SignUp;
+use partita_plan::{Promise, SignUp};
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -166,14 +166,9 @@ async fn a_sign_up_asks_the_store_the_same_before_its_answer() {
             given,
             public_url: "http://127.0.0.1".to_owned(),
         };
-        let id = circle.partita.record_sign_up(&new).await.unwrap();
+        let id = circle.partita.promise(&Promise::SignUp(new)).await.unwrap();
         asked.push(counting.taken());
-        circle
-            .partita
-            .carry_out_sign_up(&id)
-            .await
-            .unwrap()
-            .unwrap();
+        circle.partita.keep_promise(&id).await.unwrap().unwrap();
     }
     assert!(!asked[0].is_empty());
     assert_eq!(asked[0], asked[1]);
@@ -190,13 +185,13 @@ async fn a_sign_up_that_was_answered_is_carried_out() {
             given: Map::from([("handle", Value::from(handle))]),
             public_url: "http://127.0.0.1".to_owned(),
         };
-        circle.partita.record_sign_up(&new).await.unwrap();
+        circle.partita.promise(&Promise::SignUp(new)).await.unwrap();
         // It is left to the server that answered, for a while.
-        assert_eq!(circle.partita.carry_out_sign_ups().await.unwrap(), 0);
+        assert_eq!(circle.partita.keep_promises().await.unwrap(), 0);
         circle.clock.advance(MINUTE);
         let (one, two) = tokio::join!(
-            circle.partita.carry_out_sign_ups(),
-            circle.partita.carry_out_sign_ups()
+            circle.partita.keep_promises(),
+            circle.partita.keep_promises()
         );
         assert_eq!(one.unwrap() + two.unwrap(), 1);
         let mails = circle.mails().await;
