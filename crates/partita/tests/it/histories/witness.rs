@@ -164,6 +164,11 @@ impl Witness {
             .collect()
     }
 
+    /// Waits until what was written so far is noted.
+    pub(crate) async fn note_all(&self) {
+        drop(self.turn.lock().await);
+    }
+
     /// Carries actions out, spoilt if they are to be, and compares what changed. No other write
     /// comes in between.
     async fn witness<T>(
