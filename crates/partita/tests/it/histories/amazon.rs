@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use futures::future::BoxFuture;
 use partita_plan::{Answer, Caller, Operation, Partita, Patience, PlanError, Surroundings};
 use partita_store::surroundings::SeededEntropy;
-use partita_store::{Entropy, ModelStore, Store};
+use partita_store::{Entropy, Layer, ModelStore, Store};
 use partita_testkit::amazon::behaviour::{Lag, Throughput};
 use partita_testkit::amazon::{Behaviour, Connection, Network};
 use partita_testkit::simulation::host::{Host, Manners};
@@ -62,6 +62,21 @@ fn behaviour(misuse: Option<Misuse>) -> Behaviour {
 impl Time for Simulation {
     fn pass(&self, millis: i64) {
         Simulation::pass(self, millis);
+    }
+}
+
+/// The service for who comes last, when its indexes have everything.
+///
+/// A pass of a job may have begun while they had not, so whoever ends one looks once more.
+struct Settled(Arc<Amazon>);
+
+impl Layer for Settled {
+    fn inner(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    fn index_delay_millis(&self) -> i64 {
+        1
     }
 }
 
@@ -278,7 +293,8 @@ async fn carry_out(
     );
     let amazon = Arc::new(amazon);
     amazon.calm();
-    let calm = open(plan, amazon.clone(), clock.clone(), plan.seed + 1_000_000);
+    let settled = Arc::new(Settled(amazon.clone()));
+    let calm = open(plan, settled, clock.clone(), plan.seed + 1_000_000);
     let calm = calm.await.unwrap();
     let fleet = Arc::new(Fleet {
         simulation: simulation.clone(),
