@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use partita_core::Value;
+use partita_core::{Item, Value};
+use partita_store::table::TableName;
 
 use super::reads::{Known, Listed, Listing, Reads};
 use crate::batch::earlier::Earlier;
@@ -51,6 +52,24 @@ impl<'a> Context<'a> {
         match self.earlier {
             Some(earlier) => earlier.amended(self.blueprint, self.reads, listing),
             None => self.reads.list(listing).map(Cow::Borrowed),
+        }
+    }
+
+    /// Has rows behind one read with it, as many as were read in vain before it. An index that is far
+    /// behind shows many items that are gone: one in each round would be too many rounds.
+    pub(crate) fn read_on(&self, table: &TableName, rows: &[Item], at: usize) {
+        let place = |row: &Item| self.blueprint.keys.place(table, row);
+        let is_unread = |row: &Item| matches!(self.peek(&place(row)), Known::Unread);
+        let (before, on) = rows.split_at(at);
+        let Some((first, behind)) = on.split_first() else {
+            return;
+        };
+        if before.is_empty() || !is_unread(first) {
+            return;
+        }
+        let in_vain = before.iter().filter(|row| !is_unread(row)).count();
+        for row in behind.iter().take(in_vain) {
+            self.reads.need(place(row));
         }
     }
 }

@@ -196,12 +196,13 @@ impl<'a> ItemScope<'_, 'a> {
         let Some(listed) = self.list(&listing) else {
             return Resolved::Unknown;
         };
-        let found = listed
-            .rows
-            .iter()
-            .find_map(|row| self.row_meant(record, question, row));
+        let mut rows = listed.rows.iter().enumerate();
+        let found = rows.find_map(|(at, row)| Some((at, self.row_meant(record, question, row)?)));
         match found {
-            Some(target) => Resolved::To(vec![target]),
+            Some((at, target)) => {
+                self.context.read_on(&listing.table, &listed.rows, at);
+                Resolved::To(vec![target])
+            }
             // It may be among those that were not read.
             None if listed.has_more => {
                 let bound = if listed.rows.len() < rows_max(asked) {

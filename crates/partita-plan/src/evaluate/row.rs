@@ -70,8 +70,9 @@ impl<'a> Planner<'a> {
         values: &Map,
         rows: &[Item],
     ) -> Result<Option<ListedItem<'a>>, PlanError> {
-        for row in rows {
+        for (at, row) in rows.iter().enumerate() {
             if let Some(item) = self.meant(pattern, values, row)? {
+                self.context.read_on(&item.address.table, rows, at);
                 return Ok(Some(item));
             }
         }

@@ -12,13 +12,68 @@ use partita_testkit::simulation::host::{Host, Manners};
 use partita_testkit::{Amazon, Simulation};
 
 use crate::inn::{by_index, guest, removal, renaming, room};
-use crate::stage::{NOW, items, run};
+use crate::stage::{NOW, create, items, run, texts};
+
+/// Tasks of a desk, of which a note and an action mean the first.
+const DESK: &str = r#"
+design = "desk"
+
+[table]
+name = "desk"
+key  = ["PK", "SK"]
+
+[index]
+tasks = ["GPK", "GSK"]
+
+[entity.Task]
+PK  = "TASK#{task}"
+SK  = "TASK"
+GPK = "DESK#{desk}"
+GSK = "{task}"
+
+[entity.Task.attributes]
+task  = "string"
+desk  = "string"
+notes = "int default 0"
+calls = "int default 0"
+
+[entity.Task.allow]
+"*"  = "signed-in"
+call = "signed-in"
+
+[entity.Note]
+PK = "NOTE#{note}"
+SK = "NOTE"
+
+[entity.Note.attributes]
+note = "string"
+desk = "string"
+
+[entity.Note.refs]
+task = "Task via first"
+
+[entity.Note.allow]
+"*" = "signed-in"
+
+[trigger.noted]
+on     = "create Note"
+update = "task"
+add    = { notes = 1 }
+
+[action.call]
+find = "first"
+add  = { calls = 1 }
+
+[pattern.first]
+query = "GPK = 'DESK#{desk}'"
+one   = true
+"#;
 
 /// How far behind the index is, and how far the server believes that it may be.
 const LAG_MILLIS: i64 = 30_000;
 const DELAY_MILLIS: i64 = 60_000;
 
-async fn open(simulation: &Simulation, delay_millis: i64) -> (Arc<Amazon>, Partita) {
+async fn open(simulation: &Simulation, design: &str, delay_millis: i64) -> (Arc<Amazon>, Partita) {
     let behaviour = Behaviour {
         index_lag: Lag {
             usual_millis: LAG_MILLIS..=LAG_MILLIS,
@@ -34,7 +89,7 @@ async fn open(simulation: &Simulation, delay_millis: i64) -> (Arc<Amazon>, Parti
         ..Network::still()
     };
     let store = Connection::new(simulation, amazon.clone(), host.clone(), network, 1);
-    let (design, diagnostics) = partita_design::check(&by_index(), &|_| None);
+    let (design, diagnostics) = partita_design::check(design, &|_| None);
     let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
     let surroundings = Surroundings {
         clock: host,
@@ -54,7 +109,7 @@ async fn open(simulation: &Simulation, delay_millis: i64) -> (Arc<Amazon>, Parti
 fn titles(last: Operation, delay_millis: i64, looks_millis: &[i64]) -> Vec<Vec<Value>> {
     let simulation = Simulation::new(1, NOW);
     simulation.run(async {
-        let (amazon, partita) = open(&simulation, delay_millis).await;
+        let (amazon, partita) = open(&simulation, &by_index(), delay_millis).await;
         for operation in [room(), guest("g"), last] {
             run(&partita, operation).await.unwrap();
         }
@@ -105,4 +160,41 @@ fn a_cascade_follows_when_the_index_has_caught_up() {
         &[0, DELAY_MILLIS, 2 * DELAY_MILLIS],
     );
     assert_eq!(seen, [vec![Value::from("blue")], vec![], vec![]]);
+}
+
+/// The first of many tasks is the last one when the others are gone, which the index still shows.
+#[test]
+fn what_is_left_is_found_behind_many_that_are_gone() {
+    let simulation = Simulation::new(1, NOW);
+    simulation.run(async {
+        let (amazon, partita) = open(&simulation, DESK, DELAY_MILLIS).await;
+        let tasks: Vec<String> = (100..300).map(|number| number.to_string()).collect();
+        for task in &tasks {
+            create(&partita, "Task", &[("task", task), ("desk", "d")]).await;
+        }
+        simulation.sleep(LAG_MILLIS).await;
+        let (last, others) = tasks.split_last().unwrap();
+        for task in others {
+            let removal = Operation::Delete {
+                entity: "Task".into(),
+                identity: vec![task.clone()],
+                version: None,
+            };
+            run(&partita, removal).await.unwrap();
+        }
+        create(&partita, "Note", &[("note", "n"), ("desk", "d")]).await;
+        let call = Operation::Act {
+            action: "call".into(),
+            entity: None,
+            identity: Vec::new(),
+            given: texts(&[("desk", "d")]),
+            version: None,
+        };
+        run(&partita, call).await.unwrap();
+        let items = items(&*amazon as &dyn Store, "desk").await;
+        let task = items.iter().find(|item| item.contains_key("task"));
+        let task = task.unwrap();
+        assert_eq!(task["task"], Value::from(last.as_str()));
+        assert_eq!([&task["notes"], &task["calls"]], [&Value::N(1.into()); 2]);
+    });
 }
