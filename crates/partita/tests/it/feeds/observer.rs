@@ -208,7 +208,8 @@ impl Observer {
             match feed.follow(changes, &touched).await {
                 Ok(events) => {
                     self.tally.events += events.len() as u64;
-                    apply(&self.design, &mut follower.rows, &events);
+                    let wrong = apply(&self.design, &mut follower.rows, &events);
+                    self.tally.faults.extend(wrong);
                     if self.mistake != Some(Mistake::ForgetsWhatDecides) {
                         follower.interests.extend(feed.take_interests());
                     }
@@ -312,7 +313,8 @@ impl Observer {
             Ok(events) => {
                 self.tally.resumed += 1;
                 self.tally.events += events.len() as u64;
-                apply(&self.design, &mut follower.rows, &events);
+                let wrong = apply(&self.design, &mut follower.rows, &events);
+                self.tally.faults.extend(wrong);
                 follower.id = now;
                 follower.interests = feed.take_interests().into_iter().collect();
                 follower.feed = Some(feed);
@@ -414,17 +416,21 @@ fn is_led(design: &Design, operation: &Operation) -> bool {
     patterns.any(|one| one.name == *pattern && one.follow.is_some())
 }
 
-fn apply(design: &Design, rows: &mut Rows, events: &[FeedEvent]) {
+/// Does to rows what events say, and answers what does not fit them.
+fn apply(design: &Design, rows: &mut Rows, events: &[FeedEvent]) -> Vec<String> {
+    let mut wrong = Vec::new();
     for event in events {
         match event {
             FeedEvent::Enter(row) | FeedEvent::Change(row) => rows.extend([keyed(design, row)]),
             FeedEvent::Leave { name, identity } => {
                 let identity = Json::Object(plain::map_to_json(identity)).to_string();
-                let left = rows.remove(&(name.clone(), identity));
-                assert!(left.is_some(), "{name} leaves and was not there");
+                if rows.remove(&(name.clone(), identity)).is_none() {
+                    wrong.push(format!("{name} leaves and was not there"));
+                }
             }
         }
     }
+    wrong
 }
 
 fn keyed(design: &Design, row: &Record) -> ((String, String), Json) {
