@@ -42,7 +42,7 @@
 //! | `migration::drive` | the work of a stage, until the next command |
 //! | `migration::backfill` | all items, page by page, given what they lack |
 //! | `migration::removal` | what a design that is no longer planned with has left |
-//! | `migration::survey` | stored items and jobs that are in the way of a step, looked for up to it |
+//! | `migration::survey` | stored items that are in the way, looked for before anything starts |
 
 mod backfill;
 pub mod changes;
@@ -254,12 +254,6 @@ pub enum MigrationError {
         /// When it ends, if they are not heard of again.
         until: String,
     },
-    /// Callers write faster than it can be looked at.
-    #[error(
-        "more is written at the moment than can be looked at before the stage moves: nothing has \
-         changed; try again when less is written"
-    )]
-    Busy,
     /// It changes while the same is asked of somebody else.
     #[error("the migration was changed by somebody else at the same moment; look at its status")]
     Moved,

@@ -27,7 +27,7 @@ use crate::error::PlanError;
 use crate::evaluate::Listing;
 use crate::migration::MigrationError;
 use crate::partita::{Failed, Partita};
-use crate::place::{Address, Place};
+use crate::place::Address;
 use crate::planner::{Moment, Planner};
 use crate::react::effect::LeftOut;
 use crate::running::Running;
@@ -198,32 +198,16 @@ impl Partita {
     /// Refuses to plan with a blueprint that has no place for the work of a job.
     pub(crate) async fn refuse_lost_jobs(&self, next: &Blueprint) -> Result<(), PlanError> {
         let jobs = self.stored_jobs(OPEN).await?;
-        let lost = jobs.into_iter().filter(|job| self.is_lost(job, next));
+        let lost = jobs.into_iter().filter(|job| {
+            let mut tasks = job.tasks.iter();
+            tasks.any(|task| task.within(&self.blueprint).is_some() && task.within(next).is_none())
+        });
         let jobs: Vec<String> = lost.map(|job| job.id).collect();
         if jobs.is_empty() {
             Ok(())
         } else {
             Err(MigrationError::Jobs { jobs }.into())
         }
-    }
-
-    /// The id of the job at a place of the sidecar, if a blueprint has no place for its work.
-    pub(crate) fn lost_job(
-        &self,
-        place: &Place,
-        item: &Item,
-        next: &Blueprint,
-    ) -> Result<Option<String>, PlanError> {
-        if place.partition != OPEN {
-            return Ok(None);
-        }
-        let job = Job::read(item)?;
-        Ok(self.is_lost(&job, next).then_some(job.id))
-    }
-
-    fn is_lost(&self, job: &Job, next: &Blueprint) -> bool {
-        let mut tasks = job.tasks.iter();
-        tasks.any(|task| task.within(&self.blueprint).is_some() && task.within(next).is_none())
     }
 
     pub(super) async fn stored_jobs(&self, partition: &str) -> Result<Vec<Job>, PlanError> {

@@ -15,8 +15,7 @@ use tokio::sync::{Mutex, Notify, watch};
 use tracing::info;
 
 use super::changes::{PlannedChange, changes};
-use super::survey::Survey;
-use super::{Designs, Gate, Migration, MigrationError, Position, Stage, row};
+use super::{Designs, Gate, Migration, MigrationError, Position, Stage, row, survey};
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::live::{self, Recorded};
@@ -135,6 +134,7 @@ impl Current {
         check(&designs, &drops)?;
         let records = live::recorded(&partita).await?;
         let live = records.last().ok_or(MigrationError::Nothing)?;
+        survey::refuse_in_the_way(&designs, live, &partita.runner).await?;
         let migration = Migration {
             number: last.map_or(1, |last| last.number + 1),
             from: live.number,
@@ -151,9 +151,7 @@ impl Current {
         };
         let put = migration.put(&partita.blueprint.sidecar);
         let blueprint = designs.blueprint(&migration)?;
-        let survey = Survey::of_start(&designs, live, &blueprint, &partita).await?;
-        let actions = vec![TransactAction::Put(put)];
-        self.step_over(blueprint, actions, &migration, Some(survey))
+        self.step_over(blueprint, vec![TransactAction::Put(put)], &migration)
             .await?;
         Ok(migration)
     }
@@ -204,16 +202,11 @@ impl Current {
         let designs = self.designs(&migration).await?;
         let moved = migration.at(Stage::Switched);
         let blueprint = designs.blueprint(&moved)?;
-        let survey = Survey::of_jobs(&blueprint, &self.get()).await?;
+        let partita = self.get();
+        partita.refuse_lost_jobs(&blueprint).await?;
         let put = self.record(&designs.new).await?;
-        self.advance(
-            &migration,
-            Stage::Switched,
-            blueprint,
-            Some(survey),
-            vec![put],
-        )
-        .await
+        self.advance(&migration, Stage::Switched, blueprint, vec![put])
+            .await
     }
 
     /// Serves the new design alone, and removes what only the old one derives.
@@ -227,7 +220,7 @@ impl Current {
         }
         let designs = self.designs(&migration).await?;
         let blueprint = designs.blueprint(&migration.at(Stage::Completing))?;
-        self.advance(&migration, Stage::Completing, blueprint, None, Vec::new())
+        self.advance(&migration, Stage::Completing, blueprint, Vec::new())
             .await
     }
 
@@ -236,29 +229,23 @@ impl Current {
         let migration = self.open().await?;
         let designs = self.designs(&migration).await?;
         let partita = self.get();
-        let blueprint = designs.blueprint(&migration.at(Stage::RollingBack))?;
         let mut also = Vec::new();
-        let survey = match migration.stage {
-            Stage::Kept | Stage::Filled => Survey::of_jobs(&blueprint, &partita).await?,
+        match migration.stage {
+            Stage::Kept | Stage::Filled => {}
             Stage::Switched => {
                 refuse_lasting(&designs)?;
-                let survey = Survey::of_return(&designs, &blueprint, &partita).await?;
+                survey::refuse_unfit(&designs, &partita.runner).await?;
                 also.push(self.record(&designs.old).await?);
-                survey
             }
             _ => {
                 let what = "it can be rolled back until it is completed";
                 return Err(wrong_stage(&migration, what));
             }
-        };
-        self.advance(
-            &migration,
-            Stage::RollingBack,
-            blueprint,
-            Some(survey),
-            also,
-        )
-        .await
+        }
+        let blueprint = designs.blueprint(&migration.at(Stage::RollingBack))?;
+        partita.refuse_lost_jobs(&blueprint).await?;
+        self.advance(&migration, Stage::RollingBack, blueprint, also)
+            .await
     }
 
     /// The write that records a design as the live one.
@@ -278,14 +265,12 @@ impl Current {
         live::designs_of(migration, &records, &partita.design().origin.given)
     }
 
-    /// Moves on to another stage with everything that goes with it, if what a survey has looked at
-    /// is still so.
+    /// Moves on to another stage, with everything that goes with it.
     pub(super) async fn advance(
         &self,
         migration: &Migration,
         stage: Stage,
         blueprint: Blueprint,
-        survey: Option<Survey>,
         mut also: Vec<TransactAction>,
     ) -> Result<Migration, PlanError> {
         let partita = self.get();
@@ -296,7 +281,7 @@ impl Current {
             since_millis: now,
             ..migration.at(stage)
         };
-        self.step_over(blueprint, also, &moved, survey).await?;
+        self.step_over(blueprint, also, &moved).await?;
         Ok(moved)
     }
 
@@ -306,7 +291,6 @@ impl Current {
         mut blueprint: Blueprint,
         actions: Vec<TransactAction>,
         migration: &Migration,
-        survey: Option<Survey>,
     ) -> Result<(), PlanError> {
         let partita = self.get();
         blueprint.keeps_files = partita.blueprint.keeps_files;
@@ -317,9 +301,6 @@ impl Current {
         let mut moves = partita.runner.gate.close().await?;
         // A repair takes its lock behind the gate, so none begins to write from here on.
         refuse_beside_repair(&partita).await?;
-        if let Some(survey) = survey {
-            survey.settle(&blueprint).await?;
-        }
         let request = TransactWriteItems {
             actions,
             token: Some(partita.runner.token()),

@@ -37,7 +37,7 @@ impl Current {
                     if self.backfill(&mut migration, on_progress).await? {
                         let designs = self.designs(&migration).await?;
                         let blueprint = designs.blueprint(&migration.at(Stage::Filled))?;
-                        self.advance(&migration, Stage::Filled, blueprint, None, Vec::new())
+                        self.advance(&migration, Stage::Filled, blueprint, Vec::new())
                             .await?;
                     }
                 }
@@ -80,8 +80,7 @@ impl Current {
         removal::remove_marks(&partita, migration.number).await?;
         removal::delete_indexes(&partita, &union).await?;
         let blueprint = designs.blueprint(&migration.at(over))?;
-        self.advance(migration, over, blueprint, None, Vec::new())
-            .await?;
+        self.advance(migration, over, blueprint, Vec::new()).await?;
         Ok(())
     }
 }

@@ -150,51 +150,6 @@ async fn what_cannot_be_taken_back_is_refused_with_a_list() {
     );
 }
 
-/// Callers write while a rollback looks at all items: either it is refused, or they are.
-#[tokio::test]
-async fn what_is_written_while_a_rollback_looks_at_the_items_is_not_lost() {
-    let case = cases().into_iter();
-    let mut case = case.filter(|one| one.name == "a required attribute with a default");
-    let Case { old, new, .. } = case.next().expect("it is there");
-    let (mut refused, mut went_back) = (0, 0);
-    for seed in 0..60 {
-        let mut press = Press::open(&old, seed).await;
-        press.write_some(20).await;
-        let _ = press.author("a0", "ann").await;
-        press.migrate(&new, End::Switched).await.unwrap();
-        press.begin_faults();
-        let writer = async {
-            for _ in 0..seed / 3 {
-                tokio::task::yield_now().await;
-            }
-            press.try_story_in("s90", "de").await
-        };
-        let (rolled, created) = futures::join!(press.current.roll_back(), writer);
-        match (&rolled, &created) {
-            (Ok(_), _) => {
-                // What was created after it was created under the old design.
-                let items = press.items().await;
-                let mut given = items.iter().filter_map(|item| item.get("language"));
-                assert!(!given.any(|one| *one == "de".into()), "{seed}");
-                went_back += 1;
-            }
-            (Err(error), Ok(())) => {
-                let is_listed = matches!(
-                    error,
-                    PlanError::Migration(MigrationError::InTheWay { count: 1, .. })
-                );
-                refused += usize::from(is_listed);
-                // Nothing has changed, and writes pass.
-                let migration = press.current.migration().await.unwrap().unwrap();
-                assert_eq!(migration.stage, Stage::Switched);
-                let _ = press.try_story_in("s91", "en").await;
-            }
-            (Err(_), Err(_)) => {}
-        }
-    }
-    assert!(refused > 0 && went_back > 0, "{refused}, {went_back}");
-}
-
 #[tokio::test]
 async fn what_is_stored_already_is_never_written_over() {
     let case = cases()

@@ -143,17 +143,14 @@ impl Press {
     }
 
     pub(super) async fn story_in(&self, id: &str, language: &str) {
-        self.try_story_in(id, language).await.unwrap();
-    }
-
-    pub(super) async fn try_story_in(&self, id: &str, language: &str) -> Result<(), PlanError> {
         let given = [
             ("storyId", id),
             ("authorId", "a0"),
             ("title", "t"),
             ("language", language),
         ];
-        run(&self.current, create("Story", texts(&given))).await
+        let created = run(&self.current, create("Story", texts(&given))).await;
+        created.unwrap();
     }
 
     /// Another program gives an item an attribute that its design does not have.
