@@ -151,6 +151,14 @@ impl Number {
         self.exponent >= 0
     }
 
+    /// Whether it has at most so many digits before the decimal point, and at most so many after it.
+    pub fn fits(&self, integer_digits: u8, decimals: u8) -> bool {
+        let is_zero = self.coefficient() == 0;
+        is_zero
+            || (self.exponent >= -i16::from(decimals)
+                && self.magnitude() < i64::from(integer_digits))
+    }
+
     /// The same value as an `i64`, if it is an integer in range.
     pub fn to_i64(&self) -> Option<i64> {
         let power = POWERS.get(usize::try_from(self.exponent).ok()?)?;
@@ -428,7 +436,8 @@ impl fmt::Display for Number {
     }
 }
 
-/// Text under construction on the stack; `bytes` is filled with `0` to begin with.
+/// Text under construction on the stack; `bytes` begins as the digit `0` throughout,
+/// so that zeros are written by moving on.
 struct PlainText {
     bytes: [u8; 176],
     len: usize,

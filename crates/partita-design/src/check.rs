@@ -28,7 +28,6 @@ use crate::design::Design;
 use crate::diagnostic::{Diagnostic, Report};
 use crate::document::{self, Damage, Lines, Section};
 use crate::origin::Origin;
-#[cfg(test)]
 pub(crate) use declare::sections::SECTIONS;
 use declare::sections::unknown_sections;
 use declare::variables::Variables;

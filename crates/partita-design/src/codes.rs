@@ -91,7 +91,7 @@ codes! {
     IncompleteIndexKey   "incomplete-index-key"  Error   File "A record has one key of an index but not the other."
     EmptyIndex           "empty-index"           Error   File "No record has the keys of an index."
     UnusedIndex          "unused-index"          Warning File "No pattern reads an index."
-    UnusedKey            "unused-key"            Warning File "No pattern returns a record by its key of an index."
+    UnusedKey            "unused-key"            Warning File "No pattern reads this record by its key in an index."
     PollutedIndex        "polluted-index"        Warning File "An index holds records that no pattern over it returns."
     UnknownIndex         "unknown-index"         Error   File "There is no index of this name, or several that could be meant."
 

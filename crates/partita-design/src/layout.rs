@@ -9,8 +9,8 @@ use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use partita_core::{Item, Map, Type, Value};
 
 use crate::design::{
-    Design, IdentityPart, Index, IndexKey, KeyBound, KeyTemplates, KeyValue, Pattern, Read, Record,
-    RecordIndex, SortRange, Table, Unique,
+    Design, Index, IndexKey, KeyBound, KeyTemplates, KeyValue, Pattern, Read, Record, RecordIndex,
+    SortRange, Table, Unique,
 };
 use crate::expression::Predicate;
 use crate::nested;
@@ -147,8 +147,7 @@ impl Record {
 
     /// Whether a path leads to an attribute, or to a map of some. The map is left with those.
     fn is_listed(&self, path: &str, value: &mut Value) -> bool {
-        let is_identity = |part: &IdentityPart| part.attribute == path;
-        if self.stored(path).is_some() || self.identity.iter().any(is_identity) {
+        if self.stored(path).is_some() || self.is_identified_by(path) {
             return true;
         }
         let is_inside = |name: &str| {

@@ -20,6 +20,7 @@
 //! | `ATTEMPT#` and a digest | the start of a step of a window | how often something of accounts was tried in it; it expires |
 //! | `LINK#` and the digest of a mailed link | `LINK` | which login and password the link belongs to; it expires |
 //! | `UNCONFIRMED#` and the digest of somebody's id | `ACCOUNT` | when they signed up, while nobody has confirmed or touched the account |
+//! | `SESSIONS#` and the digest of somebody's id | `GENERATION` | the generation that their sessions must be of, since all others were ended; it expires |
 //! | `PROMISE` | a time and a random number | a sign-up or the mail of a link that is answered and not carried out yet; it expires |
 //! | `ADMINISTRATOR` | `FIRST` | the link that makes the first administrator, or that there is one |
 //! | `SUBJECT#` and the digest of somebody's id | `SUBJECT` | an account was made of claims for them, a token was shown for it, or it was deleted |

@@ -33,6 +33,8 @@ pub enum AttributeType {
     Ulid,
     /// A UUID: 36 characters, lower-case.
     Uuid,
+    /// A UUID or a ULID, where items of both kinds are met.
+    Id,
     /// A time or a day, in one of the forms of [`time`].
     Time(TimeForm),
     /// The time after which the item counts as missing, in seconds since 1970.
@@ -154,6 +156,7 @@ impl AttributeType {
             (AttributeType::State(states), Value::S(text)) => states.names.contains(text),
             (AttributeType::Ulid, Value::S(text)) => is_ulid(text),
             (AttributeType::Uuid, Value::S(text)) => is_uuid(text),
+            (AttributeType::Id, Value::S(text)) => is_uuid(text) || is_ulid(text),
             (AttributeType::Time(form), value) => form.read(value).is_some(),
             (AttributeType::Expiry, value) => TimeForm::Epoch.read(value).is_some(),
             (AttributeType::Number(bounds), Value::N(number)) => bounds.accepts(number),
@@ -219,6 +222,7 @@ impl AttributeType {
             | AttributeType::State(_)
             | AttributeType::Ulid
             | AttributeType::Uuid
+            | AttributeType::Id
             | AttributeType::Password => Type::S,
             AttributeType::Time(form) => form.stored_as(),
             AttributeType::Expiry
@@ -284,6 +288,10 @@ impl AttributeType {
             AttributeType::Uuid => {
                 "a UUID such as 4b8c1f2e-9a01-4c5d-8e3f-0123456789ab, in lower case".to_owned()
             }
+            AttributeType::Id => {
+                "a UUID in lower case, or a ULID: 26 characters from 0-9 and A-Z without I, L, O and U"
+                    .to_owned()
+            }
             AttributeType::Time(form) => form.describe().to_owned(),
             AttributeType::Expiry => TimeForm::Epoch.describe().to_owned(),
             AttributeType::Bool => "true or false".to_owned(),
@@ -326,6 +334,7 @@ impl AttributeType {
             AttributeType::State(_) => "a state",
             AttributeType::Ulid => "a ulid",
             AttributeType::Uuid => "a uuid",
+            AttributeType::Id => "an id",
             AttributeType::Time(form) => form.noun(),
             AttributeType::Expiry => "an expiry",
             AttributeType::Bool => "a boolean",

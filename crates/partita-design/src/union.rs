@@ -21,10 +21,12 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `union` | what is aside, and what is appended |
+//! | `union::interim` | the new design with other names for what both declare otherwise |
 //! | `union::names` | the other design in the names of the served one |
 //! | `union::renumber` | the ids of the other design, as the union has them |
 //! | `union::keyspace` | whether two key templates can spell the same key |
 
+mod interim;
 mod keyspace;
 mod names;
 mod renumber;
@@ -38,6 +40,7 @@ use crate::design::{
 use crate::difference::{Subject, between};
 use crate::expression::Predicate;
 use crate::kernel::{Does, Reaction, lower};
+pub use interim::{interim, shown_name};
 use keyspace::{may_collide, may_equal};
 use renumber::Renumber;
 
@@ -398,7 +401,8 @@ impl Merge<'_> {
                 continue;
             }
             let is_ref = known.refs.iter().any(|one| one.name == attribute.name);
-            let is_alias = known.attribute(&attribute.name).is_some();
+            let alias = known.attribute(&attribute.name);
+            let is_alias = alias.is_some_and(|one| shown_name(&one.name).is_none());
             let is_history = record.view.as_ref().is_some_and(|view| view.history);
             if is_history {
                 // It keeps what is replaced while its design is served.

@@ -664,3 +664,21 @@ fn the_next_integer_is_not_below() {
         assert_eq!(number.ceil_i64(), expected, "{text}");
     }
 }
+
+#[test]
+fn digits_on_both_sides_of_the_point_are_bounded() {
+    for (text, fits) in [
+        ("0", true),
+        ("999.99", true),
+        ("-999.99", true),
+        ("1000", false),
+        ("0.01", true),
+        ("0.001", false),
+        ("999.999", false),
+        ("1e-100", false),
+        ("1e100", false),
+    ] {
+        let number: Number = text.parse().unwrap();
+        assert_eq!(number.fits(3, 2), fits, "{text}");
+    }
+}

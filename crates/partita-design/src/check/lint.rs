@@ -16,6 +16,7 @@
 //! | [`accounts`] | whether what `[accounts]` names fits together, and who may write it |
 //! | [`causes`] | how callers who are no administrators come to write something |
 //! | [`provision`] | whether an account can be made of claims |
+//! | [`sign_up`] | whether people can sign up, and sign in afterwards |
 //! | [`files`] | names of files, and who keeps the files |
 //! | [`paths`] | paths of URLs against each other |
 
@@ -34,6 +35,7 @@ pub(crate) mod readable;
 pub(crate) mod requirements;
 pub(crate) mod secrets;
 pub(crate) mod self_made;
+pub(crate) mod sign_up;
 pub(crate) mod sizes;
 pub(crate) mod stale;
 pub(crate) mod unseen;
@@ -62,6 +64,7 @@ pub(crate) fn lint(symbols: &Symbols, design: &Design) {
     self_made::check(symbols, design);
     accounts::check(symbols, design);
     provision::check(symbols, design);
+    sign_up::check(symbols, design);
     files::check(symbols, design);
     unstored::check(symbols, design);
 }

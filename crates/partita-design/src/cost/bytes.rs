@@ -72,7 +72,7 @@ fn value(kind: &AttributeType) -> usize {
         AttributeType::Enum(words) => longest(words),
         AttributeType::State(states) => longest(&states.names),
         AttributeType::Ulid => 26,
-        AttributeType::Uuid => 36,
+        AttributeType::Uuid | AttributeType::Id => 36,
         AttributeType::Time(_) => 24,
         AttributeType::Bool => 1,
         AttributeType::Password => PASSWORD_BYTES,

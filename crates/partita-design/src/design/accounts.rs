@@ -239,11 +239,6 @@ impl Accounts {
         Some(self.attribute(design, sign_in.login))
     }
 
-    /// The guard by which the user with a login is found.
-    pub fn login_guard<'d>(&self, design: &'d Design) -> Option<&'d Unique> {
-        self.guard(design, self.login(design)?)
-    }
-
     /// The guard that one attribute has for itself.
     pub fn guard<'d>(&self, design: &'d Design, attribute: &Attribute) -> Option<&'d Unique> {
         let mut guards = design[self.entity].unique.iter();
@@ -272,6 +267,16 @@ impl Accounts {
             _ => None,
         };
         attribute.is_some_and(|one| one.source != Source::Generated)
+    }
+
+    /// Whether a text can be the id of a user; says what ids are like if it cannot.
+    pub fn check_id(&self, design: &Design, id: &str) -> Result<(), String> {
+        let users = self.users(design);
+        let part = users.identity.first();
+        match part.and_then(|part| users.attribute(&part.attribute)) {
+            Some(attribute) => attribute.kind.check(&Value::from(id)),
+            None => Ok(()),
+        }
     }
 
     /// The attributes of users that only `/auth/` and administrators write.

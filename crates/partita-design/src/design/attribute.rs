@@ -50,6 +50,8 @@ pub struct Attribute {
     pub deprecated: bool,
     /// The prefix of a bucket that it names an object of, or each of its elements does.
     pub file_in: Option<String>,
+    /// Whether a text that is an address of the web names no object of that prefix.
+    pub elsewhere: bool,
     /// The attribute that is the name of the object, where this one takes uploads for it.
     pub file_at: Option<String>,
     /// The period after which a counter starts again, and the attribute that has its last time.
@@ -144,6 +146,7 @@ impl Attribute {
             rising: false,
             deprecated: false,
             file_in: None,
+            elsewhere: false,
             file_at: None,
             per: None,
         }

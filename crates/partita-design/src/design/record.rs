@@ -221,6 +221,23 @@ impl Record {
         })
     }
 
+    /// Whether the attribute of that name is a part of its identity.
+    pub fn is_identified_by(&self, name: &str) -> bool {
+        self.identity.iter().any(|part| part.attribute == name)
+    }
+
+    /// The attributes that are parts of its identity, as far as it has them: a view's record may be
+    /// identified by what only its source has.
+    pub fn identity_attributes(&self) -> impl Iterator<Item = &Attribute> {
+        let parts = self.identity.iter();
+        parts.filter_map(|part| self.attribute(&part.attribute))
+    }
+
+    /// The part of its identity that callers may change, if there is one.
+    pub fn movable_part(&self) -> Option<&Attribute> {
+        self.identity_attributes().find(|one| one.movable)
+    }
+
     /// A target of one of its references, by the name of that, as stored data give it.
     pub fn referrer(&self, reference: &str, target: usize) -> Option<ReferrerId> {
         let at = self.refs.iter().position(|one| one.name == reference)?;
@@ -240,12 +257,8 @@ impl Record {
 
     /// Whether callers can say which item a new one is to be: nothing of its identity is computed.
     pub fn takes_identity(&self) -> bool {
-        let mut parts = self.identity.iter();
-        parts.all(|part| {
-            let attribute = self.attribute(&part.attribute);
-            attribute
-                .is_none_or(|one| matches!(one.source, Source::Given { .. } | Source::Generated))
-        })
+        self.identity_attributes()
+            .all(|one| matches!(one.source, Source::Given { .. } | Source::Generated))
     }
 
     /// The attribute that says when an item expires.

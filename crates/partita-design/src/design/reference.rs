@@ -128,7 +128,7 @@ impl RefTarget {
 }
 
 impl Ref {
-    /// The items that it can lead to.
+    /// The records whose items it can lead to; constants are none.
     pub fn records(&self) -> impl Iterator<Item = RecordId> {
         self.targets.iter().filter_map(RefTarget::record)
     }

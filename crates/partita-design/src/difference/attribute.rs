@@ -358,10 +358,21 @@ fn given(
 }
 
 fn file(subject: &Subject, record: &Record, old: &Attribute, new: &Attribute) -> Option<Judgement> {
-    if (&old.file_in, &old.file_at) == (&new.file_in, &new.file_at) {
-        return None;
-    }
     let name = RecordName::of(record);
+    if (&old.file_in, &old.file_at) == (&new.file_in, &new.file_at) {
+        return match (old.elsewhere, new.elsewhere) {
+            (true, false) => {
+                let says = "no stored value may be an address elsewhere";
+                Some(Judgement::narrowing(subject, says).reads([name]))
+            }
+            (false, true) => Some(Judgement::free(subject, "all stored values fit")),
+            _ => None,
+        };
+    }
+    if old.file_in.is_none() && old.file_at.is_none() && new.file_at.is_some() {
+        let says = "it takes uploads from now on, and any other address as before";
+        return Some(Judgement::free(subject, says));
+    }
     if new.file_in.is_none() && new.file_at.is_none() {
         let says = "the items no longer keep the files that they name";
         return Some(Judgement::dropping(subject, says).reads([name]));

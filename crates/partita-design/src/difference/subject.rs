@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::check::SECTIONS;
+
 /// An entity or a view, by its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RecordName {
@@ -398,38 +400,18 @@ impl Unstored {
         }
     }
 
-    /// What a place in the file says, where no stored data follow it. None is for sections that
-    /// this function was not told of; a test has them all.
+    /// What a place in the file says, where no stored data follow it; none for what is no section.
     pub(super) fn at(path: &str) -> Option<Unstored> {
         let mut steps = path.split('.');
         let section = steps.next()?;
-        Some(match section {
-            "design" | "about" => Unstored::Description,
-            "table" => match path.rsplit('.').next() {
-                Some("ignore") => Unstored::Statement,
-                _ => Unstored::Settings,
-            },
-            "index" => Unstored::Settings,
-            "caller" => Unstored::Rules,
-            "accounts" => Unstored::Accounts,
-            "shape" | "constants" | "every" => Unstored::Clause,
-            "entity" | "view" => match steps.nth(1) {
-                None => Unstored::Clause,
-                Some("about") => Unstored::Description,
-                Some("path") => Unstored::Path,
-                Some("allow") => Unstored::Rules,
-                Some("was" | "fill") => Unstored::Statement,
-                Some(_) => Unstored::Clause,
-            },
-            "action" => Unstored::Action,
-            "trigger" => Unstored::Trigger,
-            "schedule" => Unstored::Schedule,
-            "pattern" => Unstored::Pattern,
-            "limit" | "limits" => Unstored::Limit,
-            "bucket" => Unstored::Files,
-            "rows" => Unstored::Statement,
-            "accept" => Unstored::Accepted,
-            _ => return None,
+        let (_, whole) = SECTIONS.into_iter().find(|(word, _)| *word == section)?;
+        Some(match (section, steps.nth(1)) {
+            ("table", _) if path.ends_with(".ignore") => Unstored::Statement,
+            ("entity" | "view", Some("about")) => Unstored::Description,
+            ("entity" | "view", Some("path")) => Unstored::Path,
+            ("entity" | "view", Some("allow")) => Unstored::Rules,
+            ("entity" | "view", Some("was" | "fill")) => Unstored::Statement,
+            _ => whole,
         })
     }
 }
@@ -437,11 +419,10 @@ impl Unstored {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::SECTIONS;
 
     #[test]
     fn every_section_is_known() {
-        for section in SECTIONS {
+        for (section, _) in SECTIONS {
             assert!(Unstored::at(section).is_some(), "{section}");
         }
     }

@@ -16,9 +16,11 @@ pub(super) fn is_wider(old: &AttributeType, new: &AttributeType) -> bool {
         // What an item begins with is its default, which is compared by itself.
         (Kind::State(old), Kind::State(new)) => has_all(&old.names, &new.names),
         (Kind::State(old), Kind::Enum(new)) => has_all(&old.names, new),
-        (Kind::Enum(_) | Kind::State(_) | Kind::Ulid | Kind::Uuid, Kind::String(new)) => {
-            *new == StringType::default()
-        }
+        (
+            Kind::Enum(_) | Kind::State(_) | Kind::Ulid | Kind::Uuid | Kind::Id,
+            Kind::String(new),
+        ) => *new == StringType::default(),
+        (Kind::Ulid | Kind::Uuid, Kind::Id) => true,
         (Kind::Int(old), Kind::Number(new)) => is_wider_range(old, new),
         (Kind::Shape(_), Kind::Map) => true,
         (Kind::Number(old), Kind::Number(new)) | (Kind::Int(old), Kind::Int(new)) => {

@@ -225,6 +225,7 @@ pub(super) fn kind(kind: &AttributeType) -> Json {
         }
         AttributeType::Ulid => json!(["ulid"]),
         AttributeType::Uuid => json!(["uuid"]),
+        AttributeType::Id => json!(["id"]),
         AttributeType::Time(form) => json!(["time", time(*form)]),
         AttributeType::Expiry => json!(["expiry"]),
         AttributeType::Bool => json!(["bool"]),

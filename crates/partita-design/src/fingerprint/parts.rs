@@ -413,11 +413,16 @@ fn attribute_form(design: &Design, attribute: &Attribute) -> Json {
 fn besides_type(design: &Design, attribute: &Attribute) -> Json {
     let per = attribute.per.as_ref();
     let per = per.map(|(period, name)| json!([form::period(*period), name]));
+    let file_in = if attribute.elsewhere {
+        json!([attribute.file_in, "elsewhere"])
+    } else {
+        json!(attribute.file_in)
+    };
     json!([
         source_form(design, &attribute.source),
         attribute.key_only,
         attribute.is_virtual,
-        attribute.file_in,
+        file_in,
         attribute.file_at,
         per,
     ])

@@ -64,6 +64,8 @@ pub(crate) struct Line {
     /// Names in earlier designs.
     pub(crate) was: Vec<Word>,
     pub(crate) file_in: Option<Word>,
+    /// Whether it may also be an address of the web.
+    pub(crate) elsewhere: Option<Span>,
     pub(crate) file_at: Option<Word>,
     pub(crate) per: Option<(Period, Word)>,
 }
@@ -361,6 +363,11 @@ impl Parser<'_> {
         }
         self.expect_word("in")?;
         let prefix = self.word("the name of a bucket's prefix")?;
+        if self.cursor.take_word("or") {
+            let span = self.cursor.here();
+            self.expect_word("elsewhere")?;
+            self.line.elsewhere = Some(span);
+        }
         Some(self.line.file_in.replace(prefix).is_some())
     }
 

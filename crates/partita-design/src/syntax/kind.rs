@@ -34,12 +34,13 @@ const NAMES_MAX: usize = 2_000;
 const STATES_MAX: usize = 200;
 const STEPS_MAX: usize = 2_000;
 
-const TYPES: [&str; 21] = [
+const TYPES: [&str; 22] = [
     "string",
     "enum",
     "state",
     "ulid",
     "uuid",
+    "id",
     "timestamp",
     "date",
     "epoch",
@@ -119,6 +120,7 @@ impl Parser<'_, '_> {
             "string" => AttributeType::string(),
             "ulid" => AttributeType::Ulid,
             "uuid" => AttributeType::Uuid,
+            "id" => AttributeType::Id,
             "timestamp" => AttributeType::Time(TimeForm::Timestamp),
             "date" => AttributeType::Time(TimeForm::Date),
             "epoch" => AttributeType::Time(TimeForm::Epoch),

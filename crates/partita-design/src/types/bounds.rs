@@ -46,13 +46,6 @@ impl Bounds {
         }
     }
 
-    /// Whether all of them are at least zero.
-    pub fn is_from_zero(&self) -> bool {
-        let zero = Number::from(0_i64);
-        let chosen = !self.choices.is_empty() && self.choices.iter().all(|one| *one >= zero);
-        chosen || self.min.as_ref().is_some_and(|min| *min >= zero)
-    }
-
     /// The range in words, behind "a number".
     pub(super) fn words(&self) -> String {
         if !self.choices.is_empty() {

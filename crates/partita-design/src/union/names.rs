@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{Disagreement, Merge, Served, place_of};
+use super::{Disagreement, Merge, Served, interim, place_of};
 use crate::check::{Renames, check_renamed};
 use crate::design::{Attribute, Computed, Design, Projection, Record, RecordId, Source, Timing};
 use crate::difference::Renamed;
@@ -62,6 +62,7 @@ pub(super) fn in_served_names<'d>(
             name: name.clone(),
         });
     }
+    names.extend(interim::names_of(other));
     let variables = |name: &str| other.origin.variables.get(name).cloned();
     let Some(mut design) = check_renamed(&other.origin.text, &variables, &names) else {
         let wrong = mirrors.iter().map(|mirror| Disagreement {
@@ -70,6 +71,7 @@ pub(super) fn in_served_names<'d>(
         });
         return Err(wrong.collect());
     };
+    interim::rename_indexes(&mut design, other);
     for record in &mut design.records {
         if let Some(name) = records.get(&record.name) {
             record.name.clone_from(name);

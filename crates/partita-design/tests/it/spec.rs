@@ -175,7 +175,8 @@ impl<'d> Comparison<'d> {
             let (place, value) = ((line.number, 0), line.value.clone());
             if record.starts_with("entity.") {
                 let decided = self.decided.instead_of(self.name, &self.at(name), kind);
-                type_agrees(kind, optional || decided == "optional", &value)?;
+                let optional = (optional || decided == "optional") && decided != "required";
+                type_agrees(kind, optional, &value)?;
             }
             return self.in_order(&attributes, place);
         }
@@ -271,6 +272,7 @@ fn type_agrees(page: &str, optional: bool, line: &str) -> Result<(), String> {
             "string",
             "ulid",
             "uuid",
+            "id",
             "timestamp",
             "date",
             "enum",

@@ -249,7 +249,9 @@ fn provision(mut section: Section<'_>, users: &Part<'_>) -> Option<Provision> {
         let attribute = users.record.resolve(&name.text, name.span);
         let sources = match &node.content {
             Content::Text(text) => claim_sources(text),
-            content => attribute.and_then(|one| always(name, node, content, one.kind.as_ref()?)),
+            content => attribute
+                .and_then(|one| constant(name, node, content, one.kind.as_ref()?))
+                .map(|value| vec![ClaimSource::Always(value)]),
         };
         let id = attribute.and_then(|one| users.record.attribute_id(one));
         id.zip(sources)
@@ -260,12 +262,7 @@ fn provision(mut section: Section<'_>, users: &Part<'_>) -> Option<Provision> {
 }
 
 /// `true`, `7` or `{}`: what everybody has.
-fn always(
-    name: &Name,
-    node: &Node,
-    content: &Content,
-    kind: &AttributeType,
-) -> Option<Vec<ClaimSource>> {
+fn constant(name: &Name, node: &Node, content: &Content, kind: &AttributeType) -> Option<Value> {
     let value = match content {
         Content::Table(table) if table.is_empty() => Value::M(Map::new()),
         _ => node.scalar(&name.text)?,
@@ -275,7 +272,7 @@ fn always(
         node.report(Code::ValueType, node.span, message);
         return None;
     }
-    Some(vec![ClaimSource::Always(value)])
+    Some(value)
 }
 
 /// `name | preferred_username | {id}`.
@@ -389,15 +386,14 @@ fn new(section: &mut Section<'_>, users: &Part<'_>) -> Option<Vec<(AttributeId, 
         let mut is_good = true;
         for (name, node) in new.all() {
             let attribute = users.record.resolve(&name.text, name.span);
-            let value = match &node.content {
+            let kind = attribute.and_then(|one| one.kind.as_ref());
+            let value = kind.and_then(|kind| match &node.content {
                 Content::Text(text) => {
                     let value = Value::from(text.as_str());
-                    let kind = attribute.and_then(|one| one.kind.as_ref());
-                    kind.and_then(|kind| fits(text, kind, &value))
-                        .map(|()| value)
+                    fits(text, kind, &value).map(|()| value)
                 }
-                _ => node.scalar(&name.text),
-            };
+                content => constant(name, node, content, kind),
+            });
             match attribute
                 .and_then(|one| users.record.attribute_id(one))
                 .zip(value)

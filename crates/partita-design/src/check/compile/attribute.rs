@@ -77,6 +77,7 @@ pub(crate) fn one(
         rising: line.rising.is_some(),
         deprecated: line.deprecated.is_some(),
         file_in: line.file_in.as_ref().map(|(name, _)| name.clone()),
+        elsewhere: line.elsewhere.is_some(),
         file_at: line.file_at.as_ref().map(|(name, _)| name.clone()),
         per: line
             .per

@@ -25,7 +25,8 @@ pub(crate) fn check(
         let name = variables.replace(text)?;
         is_bucket_name(&name, text).then_some(name)
     });
-    let lifetime = section.text("signed-url-lifetime").and_then(duration);
+    let lifetime = section.text("signed-url-lifetime");
+    let lifetime = lifetime.and_then(|text| duration_of(&variables.replace(text)?, text));
     let prefixes = section.section("prefix");
     let prefixes = prefixes.map_or_else(Vec::new, |mut section| {
         let entries = section.all().iter();
@@ -101,30 +102,37 @@ fn bytes(text: &Text) -> Option<u64> {
         "GB" => Some(1_000_000_000),
         _ => None,
     };
-    quantity(text, unit, "size", "write `500 KB`, `25 MB`, `2 GB`, …")
+    let help = "write `500 KB`, `25 MB`, `2 GB`, …";
+    quantity(text.as_str(), text, unit, "size", help)
 }
 
 /// Reads `15 minutes`; gives seconds; `None` after a report.
 pub(crate) fn duration(text: &Text) -> Option<u64> {
+    duration_of(text.as_str(), text)
+}
+
+/// Reads what a text became when its variables were replaced.
+fn duration_of(written: &str, text: &Text) -> Option<u64> {
     let help = "write `15 minutes`, `1 day`, …";
-    quantity(text, unit_seconds, "span of time", help)
+    quantity(written, text, unit_seconds, "span of time", help)
 }
 
 /// Reads a count and its unit; `None` after a report.
 fn quantity(
+    written: &str,
     text: &Text,
     unit: impl FnOnce(&str) -> Option<u64>,
     what: &str,
     help: &str,
 ) -> Option<u64> {
-    let words: Vec<&str> = text.as_str().split_whitespace().collect();
+    let words: Vec<&str> = written.split_whitespace().collect();
     let found = match words.as_slice() {
         [count, word] => count.parse::<u64>().ok().zip(unit(word)),
         _ => None,
     };
     let found = found.filter(|(count, _)| (1..=1_000_000).contains(count));
     if found.is_none() {
-        let message = format!("`{}` is no {what}", text.as_str());
+        let message = format!("`{written}` is no {what}");
         text.report_here(Code::UnknownWord, message).help(help);
     }
     found.map(|(count, unit)| count * unit)

@@ -14,6 +14,9 @@ use crate::expression::Reading;
 use crate::syntax::attribute::{Head, LineValue};
 use crate::types::{AttributeType, Shape};
 
+/// What an entity says that deletes for good, whatever `[every]` says.
+const NO_SOFT_DELETE: &str = "none";
+
 /// What every entity has.
 #[derive(Default)]
 pub(crate) struct Every<'d> {
@@ -97,6 +100,7 @@ pub(crate) fn keys(
     let discriminator = key::discriminator(section, table, (record.title(), record.span));
     let soft_delete = match section.text("soft-delete") {
         Field::Absent => every.soft_delete.map_or(Field::Absent, Field::Given),
+        Field::Given(text) if text.as_str() == NO_SOFT_DELETE => Field::Absent,
         own => own,
     };
     let soft_delete = soft_delete.and_then(|text| read_soft_delete(text, record));

@@ -183,7 +183,9 @@ impl KeyHole {
             (Format::Padded { .. } | Format::Decimal { .. }, _) => digits,
             (Format::Plain, AttributeType::Time(TimeForm::Timestamp | TimeForm::Date)) => digits,
             (Format::Plain, AttributeType::Ulid) => Some(("0".to_owned(), "7".to_owned())),
-            (Format::Plain, AttributeType::Uuid) => Some(("0".to_owned(), "f".to_owned())),
+            (Format::Plain, AttributeType::Uuid | AttributeType::Id) => {
+                Some(("0".to_owned(), "f".to_owned()))
+            }
             (Format::Plain, kind) => {
                 let words = kind.words()?;
                 Some((words.iter().min()?.clone(), words.iter().max()?.clone()))

@@ -92,7 +92,10 @@ fn tells_apart(record: &DeclaredRecord, keys: &IndexKeys) -> bool {
     let is_held = |name: &str| held.contains(&name);
     let is_id = |name: &str| {
         let kind = record.find(name).and_then(|one| one.kind.as_ref());
-        matches!(kind, Some(AttributeType::Ulid | AttributeType::Uuid))
+        matches!(
+            kind,
+            Some(AttributeType::Ulid | AttributeType::Uuid | AttributeType::Id)
+        )
     };
     record.is_guarded(is_held)
         || identity.iter().all(|part| is_held(&part.attribute))

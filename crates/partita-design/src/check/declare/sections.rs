@@ -5,32 +5,34 @@ use partita_core::expression::Span;
 use crate::codes::Code;
 use crate::design::path::{RESERVED_SEGMENTS, SERVER_PATHS};
 use crate::diagnostic::Report;
+use crate::difference::Unstored;
 use crate::document::{Name, Node, Section, Text};
 use crate::syntax::Word;
 use crate::syntax::template::is_name;
 
-/// The sections and keys of a design.
-pub(crate) const SECTIONS: [&str; 20] = [
-    "design",
-    "about",
-    "table",
-    "index",
-    "caller",
-    "accounts",
-    "every",
-    "shape",
-    "constants",
-    "entity",
-    "view",
-    "action",
-    "trigger",
-    "schedule",
-    "pattern",
-    "limit",
-    "limits",
-    "bucket",
-    "rows",
-    "accept",
+/// The sections and keys of a design, each with what a change of it is about where no stored data
+/// follow it.
+pub(crate) const SECTIONS: [(&str, Unstored); 20] = [
+    ("design", Unstored::Description),
+    ("about", Unstored::Description),
+    ("table", Unstored::Settings),
+    ("index", Unstored::Settings),
+    ("caller", Unstored::Rules),
+    ("accounts", Unstored::Accounts),
+    ("every", Unstored::Clause),
+    ("shape", Unstored::Clause),
+    ("constants", Unstored::Clause),
+    ("entity", Unstored::Clause),
+    ("view", Unstored::Clause),
+    ("action", Unstored::Action),
+    ("trigger", Unstored::Trigger),
+    ("schedule", Unstored::Schedule),
+    ("pattern", Unstored::Pattern),
+    ("limit", Unstored::Limit),
+    ("limits", Unstored::Limit),
+    ("bucket", Unstored::Files),
+    ("rows", Unstored::Statement),
+    ("accept", Unstored::Accepted),
 ];
 
 /// What callers can do to items without an action of that name.
@@ -135,7 +137,7 @@ pub(crate) fn check_name(name: &str, span: Span, report: &Report) -> bool {
 pub(crate) fn unknown_sections(root: &mut Section<'_>) {
     for (name, _) in root.all() {
         let text = name.text.as_str();
-        if SECTIONS.contains(&text) {
+        if SECTIONS.iter().any(|(word, _)| *word == text) {
             continue;
         }
         root.report(
@@ -143,7 +145,7 @@ pub(crate) fn unknown_sections(root: &mut Section<'_>) {
             name.span,
             format!("a design has no section or key `{text}`"),
         )
-        .suggest(text, SECTIONS);
+        .suggest(text, SECTIONS.map(|(word, _)| word));
     }
 }
 

@@ -71,6 +71,12 @@ fn one(name: &Name, mut section: Section<'_>, shapes: &[Shape]) -> Shape {
             let place = format!("shape.{}.{}", name.text, field.text);
             collections::warn(&field.text, Some(kind), place, field.span, &section.report);
         }
+        if let Some(span) = line.elsewhere {
+            let message = "a field of a shape is a file in a prefix, and nowhere else";
+            section
+                .report(Code::AttributeSyntax, span, message)
+                .help("leave `or elsewhere` out, or write a field of its own for addresses");
+        }
         match line.head {
             Some(Head::Typed(kind)) if line.value.is_none() => fields.push(Field {
                 name: field.text.clone(),

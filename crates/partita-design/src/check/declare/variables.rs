@@ -1,4 +1,4 @@
-//! Variables in the names of tables and buckets: `{TABLE_NAME | stories}`.
+//! Variables in the names of tables and buckets, and in lifetimes: `{TABLE_NAME | stories}`.
 
 use std::cell::RefCell;
 use std::ops::Range;

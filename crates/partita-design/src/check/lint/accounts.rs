@@ -95,13 +95,7 @@ impl Fit<'_> {
         let (design, accounts) = (self.design, self.accounts);
         let users = accounts.users(design);
         let login = accounts.attribute(design, sign_in.login);
-        if login.optional
-            || !is_given(login)
-            || users
-                .identity
-                .iter()
-                .any(|part| part.attribute == login.name)
-        {
+        if login.optional || !is_given(login) || users.is_identified_by(&login.name) {
             let message = format!(
                 "people sign in with `{}`, so every account has one, and it may change",
                 login.name
@@ -167,13 +161,7 @@ impl Fit<'_> {
             );
         }
         let secret = &design[(record.id, session.secret)];
-        if !secret.secret
-            || !is_given(secret)
-            || record
-                .identity
-                .iter()
-                .any(|part| part.attribute == secret.name)
-        {
+        if !secret.secret || !is_given(secret) || record.is_identified_by(&secret.name) {
             let message = format!(
                 "`{}` holds the hash of a session's secret, and is not hidden",
                 secret.name

@@ -140,7 +140,7 @@ impl<'d> Causes<'d> {
     }
 
     /// Whether the rules for the attribute itself may allow it.
-    fn is_writable(&self, record: &Record, attribute: &Attribute) -> bool {
+    pub(super) fn is_writable(&self, record: &Record, attribute: &Attribute) -> bool {
         let rules = record.rules.by_attribute.iter();
         let mut rules =
             rules.filter(|rule| rule.writes && rule.attributes.contains(&attribute.name));

@@ -279,7 +279,7 @@ impl expression::Scope for OwnItem<'_> {
         }
         let name = path.to_string();
         let record = self.lint.record;
-        if record.identity.iter().any(|part| part.attribute == name) {
+        if record.is_identified_by(&name) {
             return Found::Value(Cow::Owned(Value::from(ID)));
         }
         match self.becomes {

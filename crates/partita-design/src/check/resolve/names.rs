@@ -37,14 +37,14 @@ pub(crate) struct Names<'w> {
     pub(crate) present: Vec<String>,
 }
 
-/// What a name that is no attribute means.
+/// What a name means that is not an attribute of the record itself.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
     Value {
         kind: AttributeType,
         optional: bool,
         origin: Origin,
-        /// The name under which it is stored, where it is an attribute of a view.
+        /// Of an attribute that a view keeps under another name: the name that it is stored under.
         stored: Option<String>,
     },
     Item(RecordId, Origin),

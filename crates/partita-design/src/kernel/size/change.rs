@@ -20,10 +20,7 @@ pub(super) struct Change {
 impl Change {
     /// A caller may change whatever is given and not fixed.
     pub(super) fn of_caller(entity: &Record, access: Access) -> Change {
-        let is_free = |name: &str| {
-            let mut identity = entity.identity.iter();
-            !identity.any(|part| part.attribute == name)
-        };
+        let is_free = |name: &str| !entity.is_identified_by(name);
         let given = entity.attributes.iter().filter(|attribute| {
             let is_given = matches!(attribute.source, Source::Given { .. });
             let is_counter = attribute.kind == AttributeType::Counter;

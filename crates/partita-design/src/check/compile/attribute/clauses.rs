@@ -122,12 +122,13 @@ fn generated(declared: &DeclaredAttribute, symbols: &Symbols) {
         return;
     };
     let kind = declared.kind.as_ref();
-    if !matches!(kind, Some(AttributeType::Ulid | AttributeType::Uuid) | None) {
+    let can_be = [AttributeType::Ulid, AttributeType::Uuid, AttributeType::Id];
+    if !kind.is_none_or(|kind| can_be.contains(kind)) {
         symbols
             .report(
                 Code::CannotGenerate,
                 span,
-                "only a `ulid` or a `uuid` can be generated",
+                "only a `ulid`, a `uuid` or an `id` can be generated",
             )
             .help(match kind.and_then(AttributeType::time_form) {
                 Some(_) => "write `timestamp = now on create`",
