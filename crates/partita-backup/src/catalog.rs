@@ -71,7 +71,7 @@ impl ChainSummary {
         self.began_millis = Some(head.began_millis);
         self.reason = head.reason;
         self.key = head.key;
-        let chain = Chain::open(target, self.number, keys).await?;
+        let chain = Chain::open(target, self.number, keys, Plain::Taken).await?;
         let reach = Reach::of(&chain, target, objects).await?;
         for base in &reach.bases {
             objects.demand_pieces(base)?;
@@ -180,6 +180,14 @@ impl Catalog {
     }
 }
 
+/// Whether a chain that is not encrypted is taken where keys are given. Nothing vouches for one:
+/// whoever can write to a target can put one there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plain {
+    Taken,
+    Refused,
+}
+
 /// A chain whose objects can be read.
 #[derive(Clone)]
 pub(crate) struct Chain {
@@ -220,10 +228,17 @@ impl Chain {
         target: &dyn Target,
         number: u32,
         keys: &[Arc<BackupKey>],
+        plain: Plain,
     ) -> Result<Chain, BackupError> {
         let head = head(target, number).await?;
         let name = ChainName(number);
         let key = match &head.key {
+            None if plain == Plain::Refused && !keys.is_empty() => {
+                return Err(BackupError::Key(format!(
+                    "{name} is not encrypted, and a key was given: whoever can write to the target \
+                     can have put it there; take it with --plain-too if it is yours"
+                )));
+            }
             None => None,
             Some(id) => match keys.iter().find(|key| key.id() == *id) {
                 Some(key) => Some(&**key),

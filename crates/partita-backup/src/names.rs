@@ -75,7 +75,8 @@ pub(crate) enum Kind {
 /// Reads a name; none if it is not one of ours.
 pub(crate) fn parse(name: &str) -> Option<(ChainName, Kind)> {
     let (number, rest) = name.strip_prefix(ALL)?.split_once('/')?;
-    let chain = ChainName(number.parse().ok()?);
+    // A chain has one name.
+    let chain = ChainName(number.parse().ok().filter(|_| number.len() == 6)?);
     let kind = match rest.split_once('/') {
         None if rest == "chain.json" => Kind::Head,
         None if rest == "secret" => Kind::Secret,

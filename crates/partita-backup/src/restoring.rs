@@ -11,7 +11,7 @@ use std::path::Path;
 
 use partita_engine::{CommitId, NewStore};
 
-use crate::catalog::{BaseInfo, Catalog, Chain, ChainObjects};
+use crate::catalog::{BaseInfo, Catalog, Chain, ChainObjects, Plain};
 use crate::error::BackupError;
 use crate::files::KeptFiles;
 use crate::names;
@@ -26,6 +26,8 @@ pub struct Wanted {
     pub chain: Option<u32>,
     /// When.
     pub moment: Moment,
+    /// Whether a chain that is not encrypted is taken although keys are given.
+    pub plain_too: bool,
 }
 
 /// A moment of a chain.
@@ -104,7 +106,7 @@ impl Plan {
             if wanted.chain.is_some_and(|chain| chain != *number) || objects.bases.is_empty() {
                 continue;
             }
-            match Candidate::of(target, keys, *number, objects, wanted.moment).await {
+            match Candidate::of(target, keys, *number, objects, wanted).await {
                 Ok(candidate) => candidates.push(candidate),
                 Err(error) if wanted.chain.is_some() => return Err(error),
                 Err(error) => unread.push((*number, error)),
@@ -308,11 +310,16 @@ impl<'a> Candidate<'a> {
         keys: &[Arc<BackupKey>],
         number: u32,
         objects: &'a ChainObjects,
-        moment: Moment,
+        wanted: Wanted,
     ) -> Result<Candidate<'a>, BackupError> {
-        let chain = Chain::open(target, number, keys).await?;
+        let plain = if wanted.plain_too {
+            Plain::Taken
+        } else {
+            Plain::Refused
+        };
+        let chain = Chain::open(target, number, keys, plain).await?;
         let reach = Reach::of(&chain, target, objects).await?;
-        let until = reach.find(&chain, target, objects, moment).await?;
+        let until = reach.find(&chain, target, objects, wanted.moment).await?;
         Ok(Candidate {
             chain,
             objects,

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{BaseInfo, Catalog, Chain, ChainObjects};
+use crate::catalog::{BaseInfo, Catalog, Chain, ChainObjects, Plain};
 use crate::error::BackupError;
 use crate::files;
 use crate::names::{self, Kind};
@@ -33,7 +33,7 @@ pub async fn remove_before(
     let catalog = Catalog::read(target).await?;
     let mut chains = Vec::new();
     for (number, objects) in &catalog.chains {
-        let chain = match Chain::open(target, *number, keys).await {
+        let chain = match Chain::open(target, *number, keys, Plain::Taken).await {
             Ok(chain) => chain,
             // Of a chain that cannot be read nothing is known.
             Err(BackupError::Key(_)) => continue,
@@ -64,7 +64,10 @@ pub async fn remove_before(
             target.remove(name).await?;
         }
         removed += surplus.len();
+        // INVARIANT: what nobody vouches for takes the place of nothing.
+        let is_vouched_for = keys.is_empty() || chain.head.key.is_some();
         if newer.is_none()
+            && is_vouched_for
             && let Some(base) = reach.bases.last()
         {
             newer = Some((chain, objects, base.clone()));

@@ -8,6 +8,7 @@
 
 mod base;
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use partita_engine::{CommitId, CommitLog, EngineStore, LogError};
 use partita_store::{Clock, Entropy};
 
 use self::base::Base;
-use crate::catalog::{Catalog, Chain};
+use crate::catalog::{Catalog, Chain, Plain};
 use crate::error::BackupError;
 use crate::files::{FileSource, ShippedFiles, Way};
 use crate::names::ChainName;
@@ -156,7 +157,7 @@ impl Shipper {
         let mut reason: Option<String> = None;
         for (number, objects) in catalog.chains.iter().rev() {
             let keys = shipping.key.as_slice();
-            let chain = match Chain::open(&*shipping.target, *number, keys).await {
+            let chain = match Chain::open(&*shipping.target, *number, keys, Plain::Taken).await {
                 Ok(chain) => chain,
                 Err(BackupError::Key(_)) => {
                     let name = ChainName(*number);
@@ -172,6 +173,18 @@ impl Shipper {
             if chain.head.key != shipping.key.as_deref().map(BackupKey::id) {
                 reason.get_or_insert_with(|| format!("{} has another key", chain.name));
                 continue;
+            }
+            match has_secret_of(&shipping, &chain).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    reason.get_or_insert_with(|| format!("{} has another secret", chain.name));
+                    continue;
+                }
+                Err(error @ (BackupError::Missing { .. } | BackupError::Damaged { .. })) => {
+                    reason.get_or_insert_with(|| error.to_string());
+                    continue;
+                }
+                Err(error) => return Err(error),
             }
             let last = match chain.last(&*shipping.target, objects).await {
                 Ok(Some(last)) => last,
@@ -308,7 +321,7 @@ impl Shipper {
     }
 
     /// Why another chain must begin after an error that ends this one.
-    pub fn reason(&self, error: &BackupError) -> String {
+    pub fn reason(&self, error: &dyn fmt::Display) -> String {
         let number = self.shipped.number;
         format!("{} ends with commit {number}: {error}", self.chain.name)
     }
@@ -440,6 +453,17 @@ pub fn is_hole(error: &BackupError) -> bool {
         BackupError::Log(error) => !matches!(error, LogError::Unreadable(_)),
         _ => false,
     }
+}
+
+/// Whether a chain has the secret that the store has now, or none where none is shipped.
+async fn has_secret_of(shipping: &Shipping, chain: &Chain) -> Result<bool, BackupError> {
+    let secret = shipping.secret.as_ref().filter(|_| shipping.key.is_some());
+    let Some(secret) = secret.filter(|_| chain.head.has_secret) else {
+        return Ok(secret.is_some() == chain.head.has_secret);
+    };
+    let name = chain.name.secret();
+    let stored = chain.seal.open(&name, &shipping.target.get(&name).await?)?;
+    Ok(stored == *secret)
 }
 
 /// What files are shipped with, if there are files.

@@ -18,6 +18,7 @@
 //! | `syncing` | the thread that has buffered commits put on disk |
 //! | `tending` | what the store does by itself: clearing away, building, sweeping, trimming |
 //! | `read` | gets, queries and scans of one moment |
+//! | `background` | reads of many items, on threads that may be kept waiting |
 //! | `verify` | all that is stored, held against itself |
 //! | `tables`, `totals`, `tokens` | what is stored of tables, of how much they hold, and of client request tokens |
 //! | `item`, `entry`, `expiry`, `row_change` | what is stored of an item, in an index, of when it expires, and how that follows the item |
@@ -57,6 +58,7 @@
 //! on disk, and never shows a write that is not. It never writes again after a commit or a sync
 //! has failed, until the store is reopened.
 
+mod background;
 mod batch;
 mod commit;
 mod commit_log;

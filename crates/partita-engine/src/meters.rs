@@ -40,7 +40,7 @@ impl CommitMeters {
     pub(crate) fn commit(&self, writes: usize, bytes: usize, micros: i64) {
         self.writes.observe(writes as u64);
         self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
-        // After the clock was set back, the difference means nothing.
+        // After the clock was set back, the difference means nothing, and counts as 0.
         self.micros.observe(u64::try_from(micros).unwrap_or(0));
     }
 

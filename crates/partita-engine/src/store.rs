@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
@@ -23,10 +22,11 @@ use partita_store::stream::{
     StreamDescription, StreamNames,
 };
 use partita_store::table::TableName;
-use partita_store::{Clock, FoundItem, Snapshot, Store, StoreError, StoreResult};
+use partita_store::{Clock, FoundItem, Snapshot, Store, StoreResult};
 use tokio::sync::watch;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::task::spawn_blocking;
 
+use crate::background::{Background, ReadPage, stopped_short, stumbled};
 use crate::batch::Batch;
 use crate::commit::{Commit, CommitId};
 use crate::commit_log::{CommitLog, LogError};
@@ -66,6 +66,7 @@ pub struct EngineStore {
     meters: Arc<CommitMeters>,
     commits: CommitCount,
     pub(crate) frozen: Arc<Frozen>,
+    background: Background,
     seen: watch::Sender<u64>,
     tending: Arc<Mutex<Tending>>,
     /// Keeps journals for those who read commits; none for a storage without journals.
@@ -169,6 +170,7 @@ impl EngineStore {
             meters,
             commits: commits_seen,
             frozen,
+            background: Background::default(),
             seen,
             tending,
             keeper: None,
@@ -200,7 +202,8 @@ impl EngineStore {
     /// What is stored under the keys after this one, up to about so many bytes, as it is now.
     pub async fn rows_after(&self, key: Option<Vec<u8>>, bytes_max: usize) -> StoreResult<Rows> {
         let views = self.views.clone();
-        in_background(move || rows::after(&*views.view(), key, bytes_max)).await
+        let work = move || rows::after(&*views.view(), key, bytes_max);
+        self.background.run(work).await
     }
 
     /// What a commit of this store did to items.
@@ -222,6 +225,7 @@ impl EngineStore {
         KeptMoment {
             moment,
             view,
+            background: self.background.clone(),
             closed: self.frozen.closed_since(look),
         }
     }
@@ -290,7 +294,8 @@ impl EngineStore {
         work: impl FnOnce(&Moment) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
         let (catalog, views) = (self.catalog.clone(), self.views.clone());
-        in_background(move || work(&Moment::now(&catalog, &*views))).await
+        let work = move || work(&Moment::now(&catalog, &*views));
+        self.background.run(work).await
     }
 
     /// Reads a page on a thread that may be kept waiting.
@@ -301,7 +306,7 @@ impl EngineStore {
     ) -> StoreResult<Metered<Page>> {
         let (catalog, views) = (self.catalog.clone(), self.views.clone());
         let now = move || Arc::new(Moment::now(&catalog, &*views));
-        whole(now, request, read).await
+        self.background.page(now, request, read).await
     }
 
     /// An item, whether its table is open to callers or not; the same goes for the next ones.
@@ -328,11 +333,11 @@ impl EngineStore {
             return here(|| reads::batch(&request, &self.latest()));
         }
         let (catalog, views) = (self.catalog.clone(), self.views.clone());
-        in_background(move || {
+        let work = move || {
             let (catalog, views) = (&*catalog, &*views);
             reads::batch(&request, &Latest { catalog, views })
-        })
-        .await
+        };
+        self.background.run(work).await
     }
 
     pub(crate) async fn read_query(&self, request: Query) -> StoreResult<Metered<Page>> {
@@ -379,63 +384,10 @@ pub(crate) const ROWS_INLINE_MAX: usize = 64;
 /// The same for items by their keys, each of which may be in another block.
 pub(crate) const KEYS_INLINE_MAX: usize = 16;
 
-/// Reads a page as far as it may; none if there is more.
-pub(crate) type ReadPage<R> = fn(&Moment, &R, Reach<'_>) -> StoreResult<Option<Metered<Page>>>;
-
-/// Reads a page, however many rows it has, on a thread that may be kept waiting. It ends early when
-/// the one who waits for it leaves.
-pub(crate) async fn whole<R: Send + 'static>(
-    moment: impl FnOnce() -> Arc<Moment> + Send + 'static,
-    request: R,
-    read: ReadPage<R>,
-) -> StoreResult<Metered<Page>> {
-    let is_left = Arc::new(AtomicBool::new(false));
-    let _waiting = Waiting(is_left.clone());
-    in_background(move || {
-        let page = read(&moment(), &request, Reach::while_awaited(&is_left))?;
-        Ok(page.expect("there is room for any number of rows"))
-    })
-    .await
-}
-
-/// Somebody who waits for a read; says so when they leave.
-struct Waiting(Arc<AtomicBool>);
-
-impl Drop for Waiting {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Runs a read that takes few items where it is asked for.
 pub(crate) fn here<T>(work: impl FnOnce() -> StoreResult<T>) -> StoreResult<T> {
     // A read changes nothing, so there is nothing that it could leave half done.
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(stumbled()))
-}
-
-/// Runs a read that may take many items on a thread that may be kept waiting.
-pub(crate) async fn in_background<T: Send + 'static>(
-    work: impl FnOnce() -> StoreResult<T> + Send + 'static,
-) -> StoreResult<T> {
-    spawn_blocking(work).await.unwrap_or_else(stopped_short)
-}
-
-fn stopped_short<T>(error: JoinError) -> StoreResult<T> {
-    if error.is_panic() {
-        Err(stumbled())
-    } else {
-        Err(StoreError::Unavailable {
-            message: "the runtime is shutting down".to_owned(),
-        })
-    }
-}
-
-/// A read has panicked. Our own code has no reason to, but a decoder may stumble over damaged
-/// blocks.
-fn stumbled() -> StoreError {
-    StoreError::Corrupt {
-        message: "a read stopped short of what it should have found".to_owned(),
-    }
 }
 
 impl Drop for EngineStore {

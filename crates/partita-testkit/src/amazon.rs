@@ -90,16 +90,72 @@ pub struct Counts {
     pub conflicts: u64,
     /// Transactions that were sent again while they were under way.
     pub in_progress: u64,
+    /// Transactions that were sent again under their token when they had been carried out.
+    pub repeated: u64,
     /// Requests for which a partition had no units left.
     pub throttled: u64,
     /// Keys and items of batches that were left out.
     pub unprocessed: u64,
     /// Pages that ended before they were full.
     pub short_pages: u64,
-    /// Reads of something that was behind.
+    /// Reads of a global index that was behind.
     pub behind: u64,
+    /// Reads without consistency of a table whose copy was behind.
+    pub old_copies: u64,
     /// Items that expired and were deleted.
     pub expired: u64,
+    /// Requests that were lost.
+    pub lost_requests: u64,
+    /// Answers that were lost.
+    pub lost_answers: u64,
+    /// Requests that came when their server had given up.
+    pub late_requests: u64,
+    /// Pages of a stream that ended before a record which had not come yet.
+    pub late_records: u64,
+    /// Pages of a stream that come twice.
+    pub repeated_records: u64,
+    /// Shard iterators that had expired.
+    pub expired_iterators: u64,
+}
+
+impl Counts {
+    /// Everything that was counted, by its name.
+    pub fn named(self) -> [(&'static str, u64); 15] {
+        let Counts {
+            conflicts,
+            in_progress,
+            repeated,
+            throttled,
+            unprocessed,
+            short_pages,
+            behind,
+            old_copies,
+            expired,
+            lost_requests,
+            lost_answers,
+            late_requests,
+            late_records,
+            repeated_records,
+            expired_iterators,
+        } = self;
+        [
+            ("conflicts", conflicts),
+            ("transactions in progress", in_progress),
+            ("repeated transactions", repeated),
+            ("throttled requests", throttled),
+            ("unprocessed items", unprocessed),
+            ("short pages", short_pages),
+            ("indexes behind", behind),
+            ("old copies", old_copies),
+            ("expired items", expired),
+            ("lost requests", lost_requests),
+            ("lost answers", lost_answers),
+            ("late requests", late_requests),
+            ("late records", late_records),
+            ("repeated records", repeated_records),
+            ("expired iterators", expired_iterators),
+        ]
+    }
 }
 
 impl Amazon {

@@ -62,6 +62,15 @@ pub enum ExportError {
         /// Where.
         path: PathBuf,
     },
+    /// It has no end.
+    #[error(
+        "{} was begun and not ended: remove it, or say with --export which ones are meant",
+        .path.display()
+    )]
+    Unfinished {
+        /// Which.
+        path: PathBuf,
+    },
     /// It is of a kind that is not read.
     #[error("{} is an export of another kind: {message}", .path.display())]
     OtherKind {

@@ -151,7 +151,7 @@ impl<'a> Pass<'a> {
         Ok(all)
     }
 
-    /// The number of an item, or of one that is gone; then with the record that keeps it.
+    /// The number at a place. If its item is gone: the one that the sidecar keeps, with its row.
     pub(crate) async fn seen(
         &self,
         place: &Place,

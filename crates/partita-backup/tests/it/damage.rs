@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use partita_backup::restoring::Moment;
-use partita_backup::{BackupError, Catalog, Shipper, Target};
+use partita_backup::restoring::{Moment, Plan};
+use partita_backup::{BackupError, Catalog, Shipper, Target, Wanted, retention};
 
-use crate::stage::{Stage, WORDS, key_of, rest, restore};
+use crate::stage::{STORE, Stage, WORDS, key_of, rest, restore};
 
 async fn backed_up(seed: u64, key: Option<u8>) -> Stage {
     let mut stage = Stage::new(seed).await;
@@ -183,6 +183,46 @@ async fn an_encrypted_backup_shows_nothing_and_opens_with_its_key_only() {
         Some(&b"the secret of the server"[..])
     );
     stage.compare(&stage.place("yes"), restored.commit).await;
+}
+
+/// Whoever can write to a target can put a chain there. Without the key it can be none that is
+/// restored, nor one that another goes for.
+#[tokio::test(flavor = "multi_thread")]
+async fn beside_a_key_a_chain_without_one_is_refused() {
+    let mut stage = backed_up(13, Some(9)).await;
+    let target = stage.target();
+    let sealed = restore(&*target, Moment::Last, &stage.place("sealed"), Some(9)).await;
+    let sealed = sealed.unwrap();
+    stage.write(3).await;
+    let planted = Shipper::begin(stage.shipping(target.clone(), None), "planted").await;
+    rest(&mut planted.unwrap()).await.unwrap();
+    let (at, last) = (Moment::Commit(sealed.commit.number), Moment::Last);
+    let refused = restore(&*target, last, &stage.place("no"), Some(9)).await;
+    let refused = refused.unwrap_err();
+    let cause = std::error::Error::source(&refused).unwrap().to_string();
+    assert!(cause.contains("chains/000002 is not encrypted"), "{cause}");
+    // The chain of the key can be named, and so can the other.
+    for (chain, plain_too, is_good) in [(1, false, true), (2, false, false), (2, true, true)] {
+        let wanted = Wanted {
+            chain: Some(chain),
+            plain_too,
+            ..Wanted::default()
+        };
+        let plan = Plan::make(&*target, &[key_of(9)], wanted).await;
+        assert_eq!(plan.is_ok(), is_good, "chain {chain}");
+    }
+    let removed = retention::remove_before(&*target, &[key_of(9)], STORE, i64::MAX, None).await;
+    assert!(removed.is_ok(), "{removed:?}");
+    let catalog = Catalog::read(&*target).await.unwrap();
+    let chains = catalog.summaries(&*target, &[key_of(9)]).await.unwrap();
+    let keys: Vec<bool> = chains.iter().map(|chain| chain.key.is_some()).collect();
+    assert_eq!(keys, [true, false], "the encrypted chain is there");
+    let wanted = Wanted {
+        chain: Some(1),
+        moment: at,
+        plain_too: false,
+    };
+    assert!(Plan::make(&*target, &[key_of(9)], wanted).await.is_ok());
 }
 
 /// A damaged chain is told beside the others, and does not keep a later one from being restored.

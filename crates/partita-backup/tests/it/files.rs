@@ -34,6 +34,7 @@ async fn read(
     let wanted = Wanted {
         chain: None,
         moment: Moment::Commit(commit),
+        plain_too: false,
     };
     let files = Plan::make(target, &[], wanted).await?.files(target).await?;
     if !files.has(path) {

@@ -163,8 +163,8 @@ pub(crate) async fn restore(
 ) -> Result<Restored, BackupError> {
     let keys: Vec<Arc<BackupKey>> = key.map(key_of).into_iter().collect();
     let wanted = Wanted {
-        chain: None,
         moment,
+        ..Wanted::default()
     };
     let plan = Plan::make(target, &keys, wanted).await?;
     plan.carry_out(target, directory, &mut |_| {}).await

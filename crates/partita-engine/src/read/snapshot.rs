@@ -12,12 +12,14 @@ use partita_store::table::TableName;
 use partita_store::{Snapshot, StoreError, StoreResult};
 
 use super::{Moment, Reach};
-use crate::store::{KEYS_INLINE_MAX, ROWS_INLINE_MAX, here, in_background, whole};
+use crate::background::Background;
+use crate::store::{KEYS_INLINE_MAX, ROWS_INLINE_MAX, here};
 
 /// A moment that several threads read. While it is kept, compactions keep what was stored then.
 pub(crate) struct KeptMoment {
     pub(crate) moment: partita_store::Moment,
     pub(crate) view: Arc<Moment>,
+    pub(crate) background: Background,
     /// The tables that were being filled when it was taken, of which it may have a part only.
     pub(crate) closed: BTreeMap<TableName, StoreError>,
 }
@@ -34,7 +36,7 @@ impl KeptMoment {
         work: impl FnOnce(&Moment) -> StoreResult<T> + Send + 'static,
     ) -> StoreResult<T> {
         let view = self.view.clone();
-        in_background(move || work(&view)).await
+        self.background.run(move || work(&view)).await
     }
 }
 
@@ -61,7 +63,9 @@ impl Snapshot for KeptMoment {
             Some(page) => Ok(page),
             None => {
                 let view = self.view.clone();
-                whole(move || view, request, Moment::query).await
+                self.background
+                    .page(move || view, request, Moment::query)
+                    .await
             }
         }
     }
@@ -69,7 +73,9 @@ impl Snapshot for KeptMoment {
     async fn scan(&self, request: Scan) -> StoreResult<Metered<Page>> {
         self.demand_open(&request.table)?;
         let view = self.view.clone();
-        whole(move || view, request, Moment::scan).await
+        self.background
+            .page(move || view, request, Moment::scan)
+            .await
     }
 
     async fn stream_end(&self, stream: &StreamName) -> StoreResult<StreamPlace> {

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use partita_core::Value;
 use partita_core::expression::{Bindings, Condition, KeyCondition, Update};
 
+use partita_store::StoreError;
 use partita_store::surroundings::ManualClock;
 use partita_store::table::KeySchema;
 
@@ -521,7 +522,8 @@ fn a_read_that_nobody_waits_for_ends() {
     let moment = Arc::new(store.now());
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     runtime.block_on(async {
-        let mut read = Box::pin(whole(move || moment, (), endless));
+        let background = store.background.clone();
+        let mut read = Box::pin(background.page(move || moment, (), endless));
         assert!(futures::poll!(&mut read).is_pending());
         drop(read);
     });

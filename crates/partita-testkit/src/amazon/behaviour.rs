@@ -58,6 +58,8 @@ pub struct StreamManners {
     pub lag: Lag,
     /// How often a page begins with records that came before.
     pub repeat: f64,
+    /// How long an iterator can be used. Amazon documents 15 minutes, and no longer one is possible.
+    pub iterator_millis: i64,
 }
 
 impl Lag {
@@ -77,6 +79,9 @@ impl Lag {
         }
     }
 }
+
+/// How long Amazon documents that an iterator can be used.
+const ITERATOR_MILLIS: i64 = 15 * 60_000;
 
 impl Throughput {
     /// What Amazon documents for a partition.
@@ -107,6 +112,7 @@ impl Behaviour {
                 shards: 1,
                 lag: Lag::NONE,
                 repeat: 0.0,
+                iterator_millis: ITERATOR_MILLIS,
             },
         }
     }
@@ -143,6 +149,7 @@ impl Behaviour {
                     worst_millis: 30_000,
                 },
                 repeat: 0.05,
+                iterator_millis: ITERATOR_MILLIS,
             },
         }
     }

@@ -126,9 +126,14 @@ impl Connection {
             is_request_lost: random.f64() < *lost_request,
             is_answer_lost: random.f64() < *lost_answer,
         };
-        if random.f64() < *late_request {
+        let is_late = random.f64() < *late_request;
+        if is_late {
             journey.there_millis = random.i64(*timeout_millis..=*late_millis_max);
         }
+        let counts = &mut self.amazon.state().counts;
+        counts.lost_requests += u64::from(journey.is_request_lost);
+        counts.lost_answers += u64::from(journey.is_answer_lost && !journey.is_request_lost);
+        counts.late_requests += u64::from(is_late && !journey.is_request_lost);
         journey
     }
 

@@ -35,7 +35,12 @@ impl Amazon {
         let seen = state.tables.seen(table, index, now);
         match seen.filter(|_| is_behind) {
             Some((store, is_late)) => {
-                state.counts.behind += u64::from(is_late);
+                let counts = &mut state.counts;
+                let count = match index {
+                    Some(_) => &mut counts.behind,
+                    None => &mut counts.old_copies,
+                };
+                *count += u64::from(is_late);
                 store
             }
             None => self.primary.clone(),

@@ -23,9 +23,11 @@ pub(super) struct Told {
     latest: BTreeMap<(StreamName, u32), i64>,
 }
 
-/// A place in one of the shards: which, of which stream, and where in the model's only one.
+/// A place in one of the shards: which, since when, of which stream, and where in the model's only
+/// one.
 struct Place {
     shard: u32,
+    made_millis: i64,
     stream: StreamName,
     inner: ShardIterator,
 }
@@ -34,18 +36,20 @@ impl Place {
     fn iterator(&self) -> ShardIterator {
         let Place {
             shard,
+            made_millis,
             stream,
             inner,
         } = self;
         let StreamName { table, label } = stream;
-        ShardIterator(format!("{shard}~{table}~{label}~{}", inner.0))
+        ShardIterator(format!("{shard}~{made_millis}~{table}~{label}~{}", inner.0))
     }
 
     fn of(iterator: &ShardIterator) -> StoreResult<Self> {
         let parse = || {
-            let mut parts = iterator.0.splitn(4, '~');
+            let mut parts = iterator.0.splitn(5, '~');
             Some(Place {
                 shard: parts.next()?.parse().ok()?,
+                made_millis: parts.next()?.parse().ok()?,
                 stream: StreamName {
                     table: parts.next()?.parse().ok()?,
                     label: parts.next()?.to_owned(),
@@ -96,6 +100,7 @@ impl Amazon {
         let place = Place {
             inner: self.primary.get_shard_iterator(inner).await?,
             shard: shard.unwrap_or_default(),
+            made_millis: self.now(),
             stream: request.stream,
         };
         Ok(place.iterator())
@@ -104,6 +109,11 @@ impl Amazon {
     /// The records of a shard that have come by now, and now and then some again.
     pub(super) async fn records(&self, request: GetRecords) -> StoreResult<Records> {
         let place = Place::of(&request.iterator)?;
+        let age = self.now().saturating_sub(place.made_millis);
+        if age > self.behaviour.streams.iterator_millis {
+            self.state().counts.expired_iterators += 1;
+            return Err(StoreError::IteratorExpired);
+        }
         let inner = GetRecords {
             iterator: place.inner.clone(),
             limit: request.limit,
@@ -120,11 +130,21 @@ impl Amazon {
         own.truncate(come);
         let first = own.first().map(|record| record.number);
         let again = first.filter(|_| self.happens(self.behaviour.streams.repeat));
+        {
+            let counts = &mut self.state().counts;
+            counts.late_records += u64::from(late.is_some());
+            counts.repeated_records += u64::from(again.is_some());
+        }
         let next = match again.or(late) {
             Some(number) => Some(self.at(&place, number).await?),
             None => read.next,
         };
-        let next = next.map(|inner| Place { inner, ..place }.iterator());
+        let next = next.map(|inner| Place {
+            inner,
+            made_millis: self.now(),
+            ..place
+        });
+        let next = next.map(|place| place.iterator());
         Ok(Records { records: own, next })
     }
 

@@ -45,7 +45,10 @@ impl Amazon {
         });
         drop(state);
         match &answer {
-            Ok(done) if is_repeated(done) => self.charge_repeated(&places, &before),
+            Ok(done) if is_repeated(done) => {
+                self.state().counts.repeated += 1;
+                self.charge_repeated(&places, &before);
+            }
             Ok(_) => self.follow(places, before, Rate::Transaction),
             Err(error) if error.kind() == ErrorKind::ConditionFailed => {
                 self.charge_refused(&places, &before, Rate::Transaction);

@@ -75,6 +75,11 @@ impl Host {
         self.state().is_dead
     }
 
+    /// How far its clock is ahead, or behind.
+    pub fn skew_millis(&self) -> i64 {
+        self.manners.skew_millis
+    }
+
     /// How often it has paused.
     pub fn pauses(&self) -> u64 {
         self.state().pauses

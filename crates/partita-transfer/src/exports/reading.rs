@@ -12,6 +12,8 @@ use serde::Deserialize;
 use super::manifest::{DataFile, Summary};
 use super::{ExportError, FOLDER, checksum, checksum_of};
 
+/// The manifest that is written last.
+const SUMMARY: &str = "manifest-summary.json";
 /// Bytes of a manifest: what the files of the largest exports take, a few hundred bytes each.
 const MANIFEST_BYTES_MAX: u64 = 64 * 1_048_576;
 /// Bytes of an item as text: 400 KB as DynamoDB counts, each byte as an escape of six.
@@ -33,15 +35,16 @@ pub struct Export {
 }
 
 /// The exports in a folder: the one that it is, or all that are below its `AWSDynamoDB`, the oldest
-/// first.
-pub fn find(path: &Path) -> Result<Vec<Export>, ExportError> {
-    let is_export = |path: &Path| path.join("manifest-summary.json").is_file();
+/// first. Where names are given, those whose folders' names begin with one of them; what is not
+/// named is not read. One that was begun and not ended is an error.
+pub fn find(path: &Path, named: &[String]) -> Result<Vec<Export>, ExportError> {
+    let is_export = |path: &Path| path.join(SUMMARY).is_file();
     if is_export(path) {
         return Ok(vec![Export::open(path)?]);
     }
-    let named = path.join(FOLDER);
-    let parent = if named.is_dir() {
-        named
+    let below = path.join(FOLDER);
+    let parent = if below.is_dir() {
+        below
     } else {
         path.to_owned()
     };
@@ -49,11 +52,26 @@ pub fn find(path: &Path) -> Result<Vec<Export>, ExportError> {
     let mut folders = Vec::new();
     for entry in entries {
         let folder = entry.map_err(ExportError::file(&parent))?.path();
+        let is_named = |name: &String| file_name(&folder).starts_with(name.as_str());
+        if !named.is_empty() && !named.iter().any(is_named) {
+            continue;
+        }
         if is_export(&folder) {
             folders.push(folder);
+        } else if folder.join("_started").is_file() {
+            return Err(ExportError::Unfinished { path: folder });
         }
     }
     folders.sort();
+    let is_missing = |name: &&String| {
+        let mut folders = folders.iter();
+        !folders.any(|folder| file_name(folder).starts_with(name.as_str()))
+    };
+    if let Some(name) = named.iter().find(is_missing) {
+        return Err(ExportError::None {
+            path: parent.join(name),
+        });
+    }
     if folders.is_empty() {
         return Err(ExportError::None {
             path: path.to_owned(),
@@ -62,7 +80,17 @@ pub fn find(path: &Path) -> Result<Vec<Export>, ExportError> {
     folders.iter().map(|folder| Export::open(folder)).collect()
 }
 
+/// The last part of a path.
+fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
 impl Export {
+    /// What its folder is called.
+    pub fn name(&self) -> String {
+        file_name(&self.folder).into_owned()
+    }
+
     fn open(folder: &Path) -> Result<Export, ExportError> {
         let (path, bytes) = read_summed(folder, "manifest-summary")?;
         let summary: Summary = serde_json::from_slice(&bytes)
@@ -103,7 +131,8 @@ impl Export {
     pub fn check(&self) -> Result<(), ExportError> {
         for file in &self.files {
             let path = self.path(file)?;
-            let mut opened = File::open(&path).map_err(ExportError::file(&path))?;
+            let opened = open_within(&self.folder, &path);
+            let mut opened = opened.map_err(ExportError::file(&path))?;
             let mut digest = Md5::new();
             let mut bytes = vec![0; 65_536];
             loop {
@@ -140,7 +169,7 @@ impl Export {
                         files += 1;
                         match export
                             .path(file)
-                            .and_then(|path| Lines::open(path, file.item_count))
+                            .and_then(|path| Lines::open(&export.folder, path, file.item_count))
                         {
                             Ok(open) => {
                                 lines = Some(open);
@@ -195,8 +224,8 @@ struct Lines {
 }
 
 impl Lines {
-    fn open(path: PathBuf, items: u64) -> Result<Lines, ExportError> {
-        let file = File::open(&path).map_err(ExportError::file(&path))?;
+    fn open(folder: &Path, path: PathBuf, items: u64) -> Result<Lines, ExportError> {
+        let file = open_within(folder, &path).map_err(ExportError::file(&path))?;
         Ok(Lines {
             path,
             reader: BufReader::new(MultiGzDecoder::new(file)),
@@ -278,10 +307,10 @@ impl Lines {
 /// its name in `md5`.
 fn read_summed(folder: &Path, name: &str) -> Result<(PathBuf, Vec<u8>), ExportError> {
     let path = folder.join(format!("{name}.json"));
-    let bytes = read_bounded(&path).map_err(ExportError::file(&path))?;
+    let bytes = read_bounded(folder, &path).map_err(ExportError::file(&path))?;
     for ending in ["checksum", "md5"] {
         let sum = folder.join(format!("{name}.{ending}"));
-        match read_bounded(&sum) {
+        match read_bounded(folder, &sum) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(ExportError::file(&sum)(error)),
             Ok(sum) if sum.trim_ascii() == checksum_of(&bytes).as_bytes() => {}
@@ -294,9 +323,34 @@ fn read_summed(folder: &Path, name: &str) -> Result<(PathBuf, Vec<u8>), ExportEr
     Ok((path, bytes))
 }
 
-fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+/// Opens a file of an export. A pipe would keep its reader for good, and a link could lead to what
+/// its reader may read and the maker of the export may not.
+fn open_within(folder: &Path, path: &Path) -> io::Result<File> {
+    let (folder, path) = (folder.canonicalize()?, path.canonicalize()?);
+    if !path.starts_with(&folder) {
+        let message = format!("it is a link out of the export, to {}", path.display());
+        return Err(io::Error::other(message));
+    }
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // It may be another file by now.
+        let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let file = options.open(&path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    Ok(file)
+}
+
+fn read_bounded(folder: &Path, path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut bounded = File::open(path)?.take(MANIFEST_BYTES_MAX + 1);
+    let mut bounded = open_within(folder, path)?.take(MANIFEST_BYTES_MAX + 1);
     bounded.read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MANIFEST_BYTES_MAX {
         return Err(io::Error::other("it is too large for a manifest"));

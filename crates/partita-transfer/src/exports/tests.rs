@@ -40,7 +40,7 @@ fn export(into: &Path) -> PathBuf {
 
 fn read(path: &Path) -> Result<Vec<Item>, ExportError> {
     let mut all = Vec::new();
-    for export in find(path)? {
+    for export in find(path, &[])? {
         export.check()?;
         for run in export.items(|_| Ok(())) {
             all.extend(run?);
@@ -56,7 +56,7 @@ fn an_export_is_read_back_from_wherever_it_is_named() {
     for path in [into.path(), folder.as_path(), folder.parent().unwrap()] {
         assert_eq!(read(path).unwrap(), items());
     }
-    let [found] = &find(into.path()).unwrap()[..] else {
+    let [found] = &find(into.path(), &[]).unwrap()[..] else {
         panic!("there is one");
     };
     assert_eq!(found.summary.table(), "notes");
@@ -85,7 +85,7 @@ fn what_is_damaged_is_named() {
         ("No such file", |folder| {
             fs::remove_file(data(folder)).unwrap()
         }),
-        ("is no export", |folder| {
+        ("was begun and not ended", |folder| {
             fs::remove_file(folder.join("manifest-summary.json")).unwrap();
         }),
         ("checksum is not that of", |folder| {
@@ -107,6 +107,38 @@ fn what_is_damaged_is_named() {
         damage(&folder);
         let error = read(into.path()).unwrap_err().to_string();
         assert!(error.contains(expected), "{expected}: {error}");
+    }
+}
+
+/// A pipe never ends, and a link may lead to a file that only the reader may read.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_of_the_export_is_refused() {
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = elsewhere.path().join("other");
+    for name in ["manifest-summary.md5", "manifest-files.json", "data"] {
+        for is_pipe in [true, false] {
+            let into = tempfile::tempdir().unwrap();
+            let folder = export(into.path());
+            let path = match name {
+                "data" => data(&folder),
+                name => folder.join(name),
+            };
+            let bytes = fs::read(&path).unwrap_or_default();
+            let _ = fs::remove_file(&path);
+            let expected = if is_pipe {
+                let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+                let kind = rustix::fs::FileType::Fifo;
+                rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).unwrap();
+                "no regular file"
+            } else {
+                fs::write(&other, bytes).unwrap();
+                std::os::unix::fs::symlink(&other, &path).unwrap();
+                "a link out of the export"
+            };
+            let refused = read(into.path()).unwrap_err().to_string();
+            assert!(refused.contains(expected), "{name}: {refused}");
+        }
     }
 }
 
@@ -158,7 +190,7 @@ fn an_export_of_amazons_is_read() {
     let found = read(folder.path()).unwrap();
     assert_eq!(found[0]["Id"], Value::N(Number::from(103)));
     assert_eq!(
-        find(folder.path()).unwrap()[0].summary.table(),
+        find(folder.path(), &[]).unwrap()[0].summary.table(),
         "ProductCatalog"
     );
 }
@@ -228,7 +260,7 @@ fn hostile_lines_are_refused_by_their_number() {
         ("it has 1 items, not 2", lines([good].into_iter(), 2)),
     ];
     for (expected, folder) in cases {
-        let [export] = &find(folder.path()).unwrap()[..] else {
+        let [export] = &find(folder.path(), &[]).unwrap()[..] else {
             panic!("there is one");
         };
         export.check().unwrap();
@@ -246,7 +278,7 @@ fn hostile_lines_are_refused_by_their_number() {
 fn large_items_come_in_small_runs() {
     let sorts = (0..40).map(|number| line(&number.to_string(), 390_000));
     let folder = lines(sorts, 40);
-    let [export] = &find(folder.path()).unwrap()[..] else {
+    let [export] = &find(folder.path(), &[]).unwrap()[..] else {
         panic!("there is one");
     };
     let runs: Vec<usize> = export

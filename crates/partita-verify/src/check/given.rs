@@ -6,7 +6,7 @@
 use partita_core::Value;
 use partita_design::design::{Attribute, OnDelete, Record, Ref, RefTarget, SoftDelete};
 
-use super::{Findings, ITEM, Mend, Subject, drift, is_own, shown};
+use super::{Findings, ITEM, Mend, Subject, drift, is_own, own, shown};
 use crate::derivation::{attribute_place, ref_place};
 use crate::jobs::Work;
 use crate::reads::Known;
@@ -22,7 +22,9 @@ pub(crate) fn judge<'d>(
     findings: &mut Findings,
 ) {
     for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
-        if !findings.has(&attribute.name) {
+        let is_lost = nested::get(scope.item, &attribute.name).is_none()
+            && own::has_lost_source(subject, attribute, scope);
+        if !findings.has(&attribute.name) && !is_lost {
             let says = attribute_place(entity, attribute);
             value(subject, attribute, says, scope, findings);
         }

@@ -190,6 +190,28 @@ fn copy<'d>(
     Some((expected, mend))
 }
 
+/// Whether an attribute copies from an item that is gone. It keeps what it had; one that came to the
+/// design later has nothing.
+pub(super) fn has_lost_source<'d>(
+    subject: Subject<'_, 'd>,
+    attribute: &'d Attribute,
+    scope: &StoredScope<'_, 'd>,
+) -> bool {
+    let Source::Copy(reading) = &attribute.source else {
+        return false;
+    };
+    let reference = reading.hops.first();
+    let reference = reference.and_then(|hop| subject.state.layout.design.reference(hop));
+    let end = reference.map(|reference| scope.resolve(reference));
+    end.is_some_and(|end| match end {
+        RefEnd::Lost => true,
+        RefEnd::To(targets) => targets.first().is_some_and(|target| {
+            matches!(subject.state.reads.item(&target.address), Known::Missing)
+        }),
+        RefEnd::Constants(_) | RefEnd::Nowhere | RefEnd::Unknown => false,
+    })
+}
+
 /// Whether a ref leads nowhere because something that it is made of is not set, and need not be.
 fn is_unset(scope: &StoredScope<'_, '_>, reference: &Ref) -> bool {
     let arguments = reference

@@ -212,7 +212,8 @@ fn is_verifiable(view: &View, record: &Record) -> bool {
     !view.history && when && each
 }
 
-/// The records that an item should have.
+/// The records that an item should have in a view; none where a pattern gives the elements, which
+/// cannot be verified.
 fn rows<'d>(record: &'d Record, view: &'d View, scope: &StoredScope<'_, 'd>) -> Vec<Row> {
     let Some(each) = &view.each else {
         return row(record, view, scope).into_iter().collect();

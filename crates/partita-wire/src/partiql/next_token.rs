@@ -80,7 +80,7 @@ impl NextTokens {
     }
 }
 
-/// What a token is sealed for.
+/// A digest of a statement and its parameters. A token is good for these alone.
 fn digest(statement: &str, parameters: &[Value]) -> Vec<u8> {
     let mut hash = Sha256::new();
     // The length keeps the two parts apart.
