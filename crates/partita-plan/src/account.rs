@@ -20,7 +20,8 @@
 //!
 //! A session and a link are bound to the password that the account had when they were made. When
 //! the password changes, all of them are void at once, whether an index finds them yet or not. One
-//! that is only hashed anew keeps its salt, and them.
+//! that is only hashed anew keeps its salt, and them. A session that a provider opened is bound to the
+//! id there as well, and is void as soon as the account has it no more.
 
 pub(crate) mod administrator;
 pub(crate) mod attempts;
@@ -36,7 +37,7 @@ pub(crate) mod sign_up;
 mod tests;
 mod unconfirmed;
 
-use partita_core::{Map, Value};
+use partita_core::{Item, Map, Value};
 use partita_design::design::record::UNIQUE_SORT;
 use partita_design::design::{
     Accounts, Attribute, AttributeId, CallerSource, MailText, Record, SignIn, Source,
@@ -53,6 +54,7 @@ use crate::outbox::Mail;
 use crate::partita::Partita;
 use crate::place::{Address, Place};
 use errand::{Errand, Values};
+use session::Bond;
 
 pub use attempts::AttemptLimit;
 pub use link::{LinkKind, LinkUse};
@@ -84,6 +86,17 @@ pub struct Account {
     pub is_active: bool,
     /// When somebody last signed in, as far as it is known.
     pub signed_in_millis: Option<i64>,
+    /// The id that the owner has at each provider that signs the account in.
+    pub subjects: Vec<(String, String)>,
+}
+
+impl Account {
+    /// A provider that signs the account in, and the id that it has there.
+    fn subject(&self, provider: Option<&str>) -> Option<(&str, &str)> {
+        let mut subjects = self.subjects.iter();
+        let found = subjects.find(|(name, _)| Some(name.as_str()) == provider)?;
+        Some((&found.0, &found.1))
+    }
 }
 
 /// What there is of a user.
@@ -146,6 +159,11 @@ impl Partita {
         let kept = self.account_parts()?;
         let attribute = self.user_attribute(kept.sign_in.login)?;
         let item = self.user_with(attribute, &folded(login)).await?;
+        if item.is_none() {
+            // On DynamoDB every read is a round trip. Where nobody has the login, there are as many.
+            let nobody = identity_of(kept.users, &self.new_identity(kept.users));
+            self.stored_item(kept.users, &nobody).await?;
+        }
         Ok(item.and_then(|item| self.account_of(&item)))
     }
 
@@ -234,7 +252,13 @@ impl Partita {
     ) -> Result<(), PlanError> {
         let mut errands = vec![self.password_errand(account, password, Vec::new())?];
         if let Some(session) = keeping {
-            errands.push(self.rebinding(session, password)?);
+            let generation = self.generation(&account.id).await?;
+            let bond = Bond {
+                password: Some(password),
+                subject: session.subject_in(account),
+                generation: generation.as_deref(),
+            };
+            errands.push(self.binding_anew(session, bond)?);
         }
         errands.extend(self.ends_of_sessions(account, keeping).await?);
         self.run_errands(&Caller::user(account.id.as_str()), errands)
@@ -312,6 +336,11 @@ impl Partita {
             _ => None,
         };
         let sign_in = accounts.sign_in.as_ref();
+        let subjects_of = |sign_in: &SignIn| {
+            let subjects = sign_in.subjects.iter();
+            let found = subjects.filter_map(|(name, id)| Some((name.clone(), text(value(*id))?)));
+            found.collect()
+        };
         let signed_in = accounts.signed_in.and_then(|id| {
             let form = accounts
                 .attribute(&self.blueprint.design, id)
@@ -332,6 +361,7 @@ impl Partita {
                 .as_ref()
                 .is_none_or(|active| is(active.attribute, &active.value)),
             signed_in_millis: signed_in,
+            subjects: sign_in.map(subjects_of).unwrap_or_default(),
         })
     }
 
@@ -352,19 +382,26 @@ impl Partita {
     }
 
     /// What is stored at an address, if it has not expired.
-    pub(crate) async fn found(
+    pub(crate) async fn found(&self, address: &Address) -> Result<Option<Item>, PlanError> {
+        let mut found = self.found_all(std::slice::from_ref(address)).await?;
+        Ok(found.pop().flatten())
+    }
+
+    /// What is stored at some addresses, read at once.
+    pub(super) async fn found_all(
         &self,
-        address: &Address,
-    ) -> Result<Option<partita_core::Item>, PlanError> {
+        addresses: &[Address],
+    ) -> Result<Vec<Option<Item>>, PlanError> {
         let moment = self.moment();
         let mut reads = self.reads(&moment);
         let nobody = Caller::anonymous();
         let found = self.runner.settle(&mut reads, |reads| {
             let context = self.context(&nobody, reads, &moment);
-            Ok(match context.item(address) {
+            let items = addresses.iter().map(|address| match context.item(address) {
                 Known::Found(item) => Some(item.clone()),
                 Known::Missing | Known::Unread => None,
-            })
+            });
+            Ok(items.collect())
         });
         found.await
     }

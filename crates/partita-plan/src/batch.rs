@@ -19,12 +19,13 @@ use crate::error::{BATCH_OPERATIONS_MAX, PlanError, Refused};
 use crate::evaluate::{Context, Reads};
 use crate::idempotency::Once;
 use crate::operation::{Answer, Caller, Operation, Reply};
-use crate::partita::{Partita, Write};
+use crate::partita::Partita;
 use crate::place::Address;
 use crate::planner::{IDS_EACH, Moment, Planner};
 use crate::request::Request;
 use crate::room::Room;
 use crate::running::Running;
+use crate::write::Write;
 use earlier::Earlier;
 use joined::Joined;
 
@@ -139,7 +140,9 @@ impl Partita {
     fn demand_tokens(&self, caller: &Caller, operations: &[Operation]) -> Result<(), PlanError> {
         let operations = operations.iter().enumerate();
         let refusals = operations.filter_map(|(position, operation)| {
-            let refusal = self.demand_token_for(caller, operation).err()?;
+            // What cannot be resolved is refused with the faults of the others.
+            let verb = self.verb(operation).ok()?;
+            let refusal = self.demand_token(caller, verb).err()?;
             Some(Refused::new(position, refusal))
         });
         let refusals: Vec<Refused> = refusals.collect();

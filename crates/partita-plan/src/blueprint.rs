@@ -16,7 +16,7 @@ use partita_design::design::{
 use partita_design::kernel::Reaction;
 use partita_design::nested;
 use partita_design::template::{PartError, Template};
-use partita_design::union::{Aside, Demand, Union};
+use partita_design::union::{Aside, Demand, Union, shown_name};
 use partita_design::{Design, Occupant, occupant};
 use partita_store::StoreError;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
@@ -32,8 +32,11 @@ use crate::sidecar;
 
 /// A design, and the tables that it lives in.
 pub(crate) struct Blueprint {
-    /// What writes are planned with: the served design, or its union with another one.
+    /// What writes are planned with: the served design, or its union with another one. Some of its
+    /// attributes may have interim names.
     pub(crate) design: Design,
+    /// The design that callers know.
+    pub(crate) served: Design,
     /// What is beside the served design, while a migration runs.
     pub(crate) beside: Option<Beside>,
     /// The union with a design that is no longer planned with, while what it left is removed.
@@ -51,7 +54,6 @@ pub(crate) struct Blueprint {
 
 /// What is kept beside a served design for another one.
 pub(crate) struct Beside {
-    pub(crate) served: Design,
     pub(crate) aside: Aside,
     /// What the new design demands of items beyond the served one, until it is served.
     pub(crate) demands: Vec<Demand>,
@@ -88,6 +90,7 @@ impl Blueprint {
         Ok(Blueprint {
             keys: KeyNames::new(keys),
             missing_targets: MissingTargets::of(&design),
+            served: design.clone(),
             design,
             beside,
             fading: None,
@@ -99,8 +102,19 @@ impl Blueprint {
 
     /// The design that callers know.
     pub(crate) fn served(&self) -> &Design {
-        let beside = self.beside.as_ref();
-        beside.map_or(&self.design, |beside| &beside.served)
+        &self.served
+    }
+
+    /// Gives an item of a record the names that callers know.
+    pub(crate) fn name_shown(&self, record: &Record, item: &mut Map) {
+        for attribute in &record.attributes {
+            if let Some(name) = shown_name(&attribute.name)
+                && let Some(value) = nested::get(item, &attribute.name).cloned()
+            {
+                nested::remove(item, &attribute.name);
+                nested::set(item, name, value);
+            }
+        }
     }
 
     #[cfg(test)]
@@ -140,7 +154,7 @@ impl Blueprint {
     /// What is kept for another design while items may still lack it.
     pub(crate) fn filling(&self) -> Option<&Beside> {
         let beside = self.beside.as_ref();
-        beside.filter(|beside| beside.stage == Stage::Kept)
+        beside.filter(|beside| beside.stage.is_filling())
     }
 
     /// What a migration demands beyond the served design, in front of what is wrong.

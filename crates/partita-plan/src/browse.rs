@@ -8,6 +8,8 @@ use partita_core::{Item, Map, Value};
 use partita_design::design::{
     Aggregate, LIMIT_MAX, Record, RecordId, Ref, RefId, ReferrerId, Source,
 };
+use partita_design::expression::Origin;
+use partita_design::stored::is_inside;
 use partita_design::{keys as spelled, nested};
 use partita_store::request::{Page, Query, Scan};
 use partita_store::table::TableName;
@@ -201,15 +203,22 @@ impl Partita {
                 let of = blueprint.named_record(of)?;
                 let by = of.find_ref(by);
                 let by = by.ok_or_else(|| fault("by", "is no ref of these items"))?;
+                if is_made_of_a_secret(of, &of.refs[by.index()]) {
+                    return Err(fault("by", "is made of a secret, and is not shown"));
+                }
                 self.browse_referrers(to, of, by, None, limit, cursor).await
             }
             Browse::Sources { of: to, attribute } => {
                 let record = blueprint.named_record(&to.record)?;
-                let number = record.attribute(attribute).map(|one| &one.source);
+                let named = record.attribute(attribute).filter(|one| !one.secret);
+                let number = named.map(|one| &one.source);
                 let Some(Source::Aggregate(number)) = number else {
                     return Err(fault("attribute", "is no count and no sum"));
                 };
                 let of = &blueprint.design[number.of];
+                if shows_a_secret(of, number) {
+                    return Err(fault("attribute", "is made of a secret, and is not shown"));
+                }
                 self.browse_referrers(to, of, number.by, Some(number), limit, cursor)
                     .await
             }
@@ -479,6 +488,30 @@ fn shown(scope: &ItemScope<'_, '_>, is_expired: bool, number: Option<&Aggregate>
         record: record.name.clone(),
         attributes,
     }
+}
+
+/// Whether somebody who is shown which items a ref leads from learns a secret of theirs.
+fn is_made_of_a_secret(record: &Record, reference: &Ref) -> bool {
+    let arguments = reference.targets.iter().flat_map(|one| &one.arguments);
+    let paths = arguments.map(|argument| argument.path.as_str());
+    let mut paths = paths.chain(reference.by.as_deref());
+    paths.any(|path| is_secret(record, path))
+}
+
+/// Whether somebody who is shown what items add to a number learns a secret of theirs.
+fn shows_a_secret(of: &Record, number: &Aggregate) -> bool {
+    let only = number.only.iter().flat_map(|only| &only.reads);
+    let mut own = only.filter(|one| one.origin == Origin::Item && one.hops.is_empty());
+    let sum = number.sum.as_deref();
+    sum.is_some_and(|name| is_secret(of, name))
+        || own.any(|one| is_secret(of, &one.attribute))
+        || is_made_of_a_secret(of, &of.refs[number.by.index()])
+}
+
+/// Whether a path is a secret attribute of a record, or is inside of one.
+fn is_secret(record: &Record, path: &str) -> bool {
+    let mut secrets = record.attributes.iter().filter(|one| one.secret);
+    secrets.any(|one| is_inside(path, &one.name))
 }
 
 /// What an item adds to a number.

@@ -5,7 +5,7 @@
 //! | `emit` | the draft becomes one transaction: an action for each item, guarded by what was read |
 //! | `update` | the update that makes of an item what it will be |
 //! | `deferred` | what no transaction can hold becomes a job, which the transaction records |
-//! | `run` | the transaction is sent; conflicts and unknown outcomes are tried again |
+//! | `run` | what the store is asked, again while it lacks the capacity; what failed conditions mean |
 //! | `diagnosis` | a write that fails is held against what is stored |
 //! | `pressure` | which keys others write to and read, and what was counted there |
 //! | `fence` | a transaction in doubt that was refused is not carried out any more |
@@ -21,7 +21,9 @@ pub(crate) mod update;
 use partita_store::request::TransactAction;
 
 use crate::draft::Refusal;
+use crate::error::PlanError;
 use crate::files::Placement;
+use crate::hot::HotSpot;
 use crate::job::Job;
 use crate::operation::Answer;
 
@@ -68,5 +70,39 @@ impl Step {
             action,
             refusal: Refusal::Stale,
         }
+    }
+}
+
+/// What became of a plan.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Committed {
+    /// It is done.
+    Done,
+    /// It is not done, and may be when it is planned again.
+    NotYet {
+        /// The answer if there is no other attempt.
+        cause: PlanError,
+        /// The actions whose conditions were not met.
+        failed: Vec<usize>,
+        /// Where it met others.
+        hot: Option<Box<HotSpot>>,
+    },
+}
+
+impl Committed {
+    pub(crate) fn not_yet(cause: PlanError) -> Committed {
+        Committed::NotYet {
+            cause,
+            failed: Vec::new(),
+            hot: None,
+        }
+    }
+
+    /// Says where others were met.
+    pub(crate) fn at(mut self, met: Option<Box<HotSpot>>) -> Committed {
+        if let Committed::NotYet { hot, .. } = &mut self {
+            *hot = met;
+        }
+        self
     }
 }

@@ -19,6 +19,19 @@ pub struct TableDifference {
     pub what: String,
     /// Whether nothing can change it: another table is needed.
     pub is_final: bool,
+    /// Whether no server opens the table like this, so that somebody has to change it first.
+    pub is_refused: bool,
+}
+
+/// How much a difference matters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weight {
+    /// Another table is needed.
+    Final,
+    /// No server opens the table before somebody has changed it.
+    Refused,
+    /// A server opens the table, or whoever takes it over makes it right.
+    Noted,
 }
 
 /// What of a design's tables is not as the design needs it: keys, indexes, expiry and stream.
@@ -30,17 +43,18 @@ pub async fn table_differences(
     let mut found = Vec::new();
     for table in &design.tables {
         let name: TableName = table.name.parse()?;
-        let mut add = |what: String, is_final: bool| {
+        let mut add = |what: String, weight: Weight| {
             let table = table.name.clone();
             found.push(TableDifference {
                 table,
                 what,
-                is_final,
+                is_final: weight == Weight::Final,
+                is_refused: weight != Weight::Noted,
             });
         };
         let described = match store.describe_table(&name).await {
             Err(StoreError::TableNotFound { .. }) => {
-                add("is not there".to_owned(), true);
+                add("is not there".to_owned(), Weight::Final);
                 continue;
             }
             described => described?,
@@ -48,54 +62,63 @@ pub async fn table_differences(
         let expected = schema(table)?;
         if described.schema.key != expected.key {
             let keys = format!("`{}` and `{}`", table.partition, table.sort);
-            add(format!("has other keys than {keys}, both texts"), true);
+            add(
+                format!("has other keys than {keys}, both texts"),
+                Weight::Final,
+            );
         }
         for index in &expected.indexes {
             let mut known = described.schema.indexes.iter();
             match known.find(|one| one.name == index.name) {
-                None => add(format!("lacks the index `{}`", index.name), false),
+                None => add(format!("lacks the index `{}`", index.name), Weight::Noted),
                 Some(one) if one.partition != index.partition || one.sort != index.sort => {
                     add(
                         format!("has other keys in its index `{}`", index.name),
-                        false,
+                        Weight::Refused,
                     );
                 }
                 Some(one) if one.projection != index.projection => {
                     let what = format!("has another projection in its index `{}`", index.name);
-                    add(what, false);
+                    add(what, Weight::Noted);
                 }
                 Some(_) => {}
             }
         }
         let expiry = store.describe_time_to_live(&name).await?;
         match (&expiry, &table.ttl) {
-            (None, Some(ttl)) => add(format!("does not let items expire by `{ttl}`"), false),
+            (None, Some(ttl)) => add(
+                format!("does not let items expire by `{ttl}`"),
+                Weight::Noted,
+            ),
             (Some(found), Some(ttl)) if found != ttl => {
                 add(
                     format!("lets items expire by `{found}`, not by `{ttl}`"),
-                    false,
+                    Weight::Refused,
                 );
             }
             (Some(found), None) => {
                 add(
                     format!("lets items expire by `{found}`, of which the design says nothing"),
-                    false,
+                    Weight::Noted,
                 );
             }
             _ => {}
         }
         let settings = &table.settings;
         if settings.deletion_protection && !described.settings.is_protected {
-            add("is not protected from being deleted".to_owned(), false);
+            add(
+                "is not protected from being deleted".to_owned(),
+                Weight::Noted,
+            );
         }
         for what in kept_otherwise(table, store.describe_keeping(&name).await?) {
-            add(what, false);
+            add(what, Weight::Noted);
         }
         if !settings.tags.is_empty() {
             let tags = store.list_tags_of_resource(&name).await?;
             let mut wanted = settings.tags.iter();
             if let Some((key, value)) = wanted.find(|(key, value)| tags.get(*key) != Some(value)) {
-                add(format!("lacks the tag `{key}` = `{value}`"), false);
+                add(format!("lacks the tag `{key}` = `{value}`"), Weight::Noted);
             }
         }
         if let Some(view) = stream_view(table)
@@ -103,7 +126,7 @@ pub async fn table_differences(
         {
             add(
                 "has no stream of the kind that the design says".to_owned(),
-                false,
+                Weight::Noted,
             );
         }
     }

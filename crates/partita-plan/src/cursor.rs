@@ -4,6 +4,7 @@
 //! parameters: nobody can read the key in it, change it, or use it for another question.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD as BASE64};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
@@ -13,6 +14,7 @@ use partita_store::{Clock, Entropy};
 use serde::{Deserialize, Serialize};
 
 use crate::feed::FeedPosition;
+use crate::keyring::KeyRing;
 use crate::operation::Caller;
 
 const NONCE_BYTES: usize = 24;
@@ -56,16 +58,12 @@ struct Content {
 }
 
 /// Seals and opens cursors.
-pub struct CursorSeal {
-    cipher: XChaCha20Poly1305,
-}
+pub struct CursorSeal(Arc<KeyRing<[u8; 32]>>);
 
 impl CursorSeal {
-    /// The seal that belongs to a secret key.
-    pub fn new(key: &[u8; 32]) -> Self {
-        CursorSeal {
-            cipher: XChaCha20Poly1305::new(key.into()),
-        }
+    /// The seal that belongs to secret keys.
+    pub fn new(keys: Arc<KeyRing<[u8; 32]>>) -> Self {
+        CursorSeal(keys)
     }
 
     /// A cursor for the next page of this question.
@@ -88,8 +86,7 @@ impl CursorSeal {
             msg: &plain,
             aad: &bound_to(question),
         };
-        let sealed = self
-            .cipher
+        let sealed = XChaCha20Poly1305::new(&self.0.keys()[0].into())
             .encrypt(&XNonce::from(nonce), payload)
             .expect("a cursor is far smaller than the cipher's limit");
         BASE64.encode([&nonce[..], &sealed].concat())
@@ -104,11 +101,15 @@ impl CursorSeal {
     ) -> Option<Position> {
         let bytes = BASE64.decode(cursor).ok()?;
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>()?;
-        let payload = Payload {
-            msg: sealed,
-            aad: &bound_to(question),
-        };
-        let plain = self.cipher.decrypt(&XNonce::from(*nonce), payload).ok()?;
+        let aad = bound_to(question);
+        let plain = self.0.keys().iter().find_map(|key| {
+            let cipher = XChaCha20Poly1305::new(key.into());
+            let payload = Payload {
+                msg: sealed,
+                aad: &aad,
+            };
+            cipher.decrypt(&XNonce::from(*nonce), payload).ok()
+        })?;
         let content: Content = serde_json::from_slice(&plain).ok()?;
         (clock.now_millis() < content.until_millis).then_some(content.position)
     }

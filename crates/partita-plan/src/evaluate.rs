@@ -2,12 +2,11 @@
 //!
 //! | module | what it has |
 //! |---|---|
-//! | `scope` | [`ItemScope`], what an expression sees: an item, what its refs lead to, the time, the caller |
+//! | `scope` | [`ItemScope`], what an expression sees: an item, what its refs lead to, the time, the caller; and the guards of what it has read |
 //! | `context` | what all scopes of one plan share |
 //! | `path` | what is found at a path of an item, behind a ref, or of the caller |
 //! | `reference` | where a ref leads |
 //! | `row` | which items a pattern means, of those that a list shows |
-//! | `guard` | the read set of an evaluation, and the guards that it becomes |
 //! | `reads` | what was read from the store, and what is to be read next |
 //!
 //! [`Planner::evaluate`] is the way to evaluate something that a write depends on: everything that
@@ -19,7 +18,6 @@
 //! [`Planner::unguarded`]: crate::planner::Planner::unguarded
 
 mod context;
-mod guard;
 mod path;
 pub(crate) mod reads;
 mod reference;
@@ -27,8 +25,7 @@ mod row;
 mod scope;
 
 pub(crate) use context::Context;
-pub(crate) use guard::{Composed, ReadSet};
 pub(crate) use reads::{Known, LISTED_MAX, Listed, Listing, Lookup, Noted, Reads, keys};
 pub(crate) use reference::{Resolved, Target};
 pub(crate) use row::ListedItem;
-pub(crate) use scope::{ItemScope, Named, OtherItem};
+pub(crate) use scope::{Composed, ItemScope, Named, OtherItem, ReadSet};

@@ -85,7 +85,7 @@ impl Partita {
         caller: &Caller,
         operation: &Operation,
     ) -> Result<Feed, PlanError> {
-        self.demand_token_for(caller, operation)?;
+        self.demand_token(caller, self.verb(operation)?)?;
         let watched = self.watched(operation)?;
         let millis = self.clock.now_millis();
         let sight = Sight {

@@ -51,8 +51,7 @@ use async_trait::async_trait;
 use partita_design::design::Rule;
 use partita_store::request::{PutItem, Query, TransactAction};
 
-use crate::commit::run::Committed;
-use crate::commit::{Step, WritePlan};
+use crate::commit::Step;
 use crate::error::{Fault, PlanError};
 use crate::operation::{Answer, Caller};
 use crate::partita::Partita;
@@ -304,18 +303,10 @@ impl Partita {
 
     /// Commits a few steps on the sidecar, which are the same whenever they are tried.
     async fn commit_files(&self, steps: Vec<Step>) -> Result<(), PlanError> {
-        let plan = WritePlan::aside(steps);
-        let mut attempts = self.runner.attempts();
-        loop {
-            match self.runner.commit(&plan).await? {
-                Committed::Done => return Ok(()),
-                // A condition that does not hold will not hold the next time.
-                Committed::NotYet { cause, failed, .. } if !failed.is_empty() => {
-                    return Err(cause);
-                }
-                Committed::NotYet { cause, .. } => attempts.again(cause).await?,
-            }
+        if self.runner.commit_unless_failed(steps).await? {
+            return Ok(());
         }
+        Err(PlanError::Conflict)
     }
 
     async fn record(&self, bucket: &str, name: &str) -> Result<Option<FileRecord>, PlanError> {

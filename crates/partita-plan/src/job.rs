@@ -9,17 +9,21 @@
 //! |---|---|
 //! | `job` | what a job is, and how far it is |
 //! | `job::record` | a job as it is stored |
-//! | `job::worker` | leases, chunks, the end |
+//! | `job::worker` | who takes a job: leases, setbacks, rests |
+//! | `job::step` | a page of items and its chunk, and the end |
 //! | `job::chunk` | the transaction of a chunk |
 //! | `job::leave_out` | what is refused for good |
+//! | `job::giving_up` | a job that is dropped |
 //! | `job::schedule` | what is done once in every period |
 //! | `job::every` | what is done for every item of a pattern |
 
 pub(crate) mod chunk;
 pub(crate) mod every;
+mod giving_up;
 mod leave_out;
 mod record;
 mod schedule;
+mod step;
 mod worker;
 
 pub(crate) use schedule::ScheduleCounts;
@@ -28,7 +32,7 @@ pub use schedule::ScheduleMeters;
 use partita_core::{Item, Map, Value};
 use partita_design::design::{
     Action, ActionOn, Application, Each, EachOver, EffectId, Pattern, Record, Ref, RefTarget,
-    ReferrerId,
+    ReferrerId, ScheduleOver,
 };
 use partita_design::kernel::{Reaction, Times};
 use partita_design::{Design, nested};
@@ -222,6 +226,17 @@ pub struct JobStatus {
     pub is_stalled: bool,
 }
 
+/// What became of a job that was to be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DroppedJob {
+    /// It is.
+    Dropped,
+    /// There is none of that id that is not done.
+    Missing,
+    /// It is being worked on, or nothing is in its way.
+    GoesOn,
+}
+
 /// What a job is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
@@ -267,9 +282,17 @@ impl Job {
         Ulid::from_parts(millis, random).to_string()
     }
 
-    /// Whether it finds the items that refer to one by an index, which may be behind.
+    /// Whether it finds the items that refer to one, or those of a schedule, by an index, which may be
+    /// behind. What is done for every item of a pattern because of a write is not among them: it
+    /// is for those that there were then, and later ones could not be told from them.
     fn goes_by_index(&self, blueprint: &Blueprint) -> bool {
         self.tasks.iter().any(|task| match task.within(blueprint) {
+            Some(Within::Schedule(within)) => match within.schedule.over {
+                ScheduleOver::Pattern { pattern, .. } => {
+                    blueprint.design[pattern].read.index().is_some()
+                }
+                ScheduleOver::Entity(_) => false,
+            },
             Some(Within::Referring(who)) => {
                 let finder = who.target.finder.as_ref();
                 finder.is_some_and(|finder| finder.index.is_some())

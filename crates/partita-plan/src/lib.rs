@@ -13,6 +13,7 @@
 //! | `missing_target` | what is said when a ref leads nowhere |
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
 //! | `lapse` | counters that start again with every period |
+//! | `write` | the way of an operation: planned, committed, and again if something changed meanwhile |
 //! | `request` | what a caller asks for: its rules, its input, and what it does to the draft |
 //! | `evaluate` | what an expression sees, where refs lead, and the guards that follow from what was read |
 //! | [`load`] | how much a request reads, and where it is worked on |
@@ -34,6 +35,7 @@
 //! | `table` | the table that a design lives in |
 //! | `pattern` | access patterns: full pages, sorted results |
 //! | [`cursor`] | where a page ended, sealed |
+//! | [`keyring`] | keys that can be replaced while they are in use |
 //! | `verification` | `Partita::verify` and `repair`: another crate's work, which sees nothing of this one |
 //!
 //! ```
@@ -73,6 +75,7 @@ pub mod files;
 pub mod hot;
 mod idempotency;
 pub mod job;
+pub mod keyring;
 mod lapse;
 pub mod live;
 pub mod load;
@@ -95,6 +98,7 @@ mod sidecar;
 mod table;
 pub mod typed;
 mod verification;
+mod write;
 
 pub use account::{
     Account, AskedBy, AttemptLimit, BCRYPT, Claims, EndedSessions, KeptPromise, LinkKind, LinkUse,
@@ -107,7 +111,8 @@ pub use compared::{TableDifference, table_differences};
 pub use error::{BATCH_OPERATIONS_MAX, FAULTS_MAX, Fault, FaultRule, PlanError, Refused};
 pub use files::{Copied, Objects, ObjectsError, Readable, Sending, Swept, Upload, UploadLimits};
 pub use hot::{HotCause, HotSpot};
-pub use job::{JobState, JobStatus, ScheduleMeters};
+pub use job::{DroppedJob, JobState, JobStatus, ScheduleMeters};
+pub use keyring::KeyRing;
 pub use live::{DesignError, Recorded, recorded_designs, running_migration};
 pub use migration::{Current, Gate, Migration, MigrationError, Stage};
 pub use operation::{Answer, Caller, Operation, Record, Reply};
@@ -118,5 +123,5 @@ pub use request::rules::Verdict;
 pub use request::token::Verb;
 pub use ruling::{Decision, Ruling};
 pub use running::Running;
-pub use table::{prepare as prepare_tables, schemas as table_schemas};
+pub use table::{prepare as prepare_tables, prepare_adoption, schemas as table_schemas};
 pub use typed::{Typed, TypedError};

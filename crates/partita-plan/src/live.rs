@@ -3,7 +3,9 @@
 //! It is recorded in the sidecar at the first start, and again whenever another text is adopted.
 //! A design that is opened is compared with it. On empty tables every design is adopted. On tables
 //! with items a design is adopted if stored data need not follow what changed in it, and refused
-//! otherwise, because counts, keys and types of what is stored would be wrong under it.
+//! otherwise, because counts, keys and types of what is stored would be wrong under it. Where
+//! nothing is recorded beside items, nobody knows who wrote them: roles and rules would be read from
+//! what a stranger put there. Such tables are taken over by command, not by a start.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -63,6 +65,18 @@ pub enum DesignError {
         difference: Box<Change>,
         /// The key of such an item.
         key: (String, String),
+    },
+    /// There are items, and no design is recorded for them.
+    #[error(
+        "the table `{table}` has items, and no design is recorded for them: version 0.1.0 wrote them, \
+         or another program, or they came over DynamoDB's protocol. `partita adopt DESIGN` reports how \
+         far they follow the design `{design}`, and `partita adopt DESIGN --start` takes the table over"
+    )]
+    NotAdopted {
+        /// The first table that has items.
+        table: String,
+        /// The design that was given.
+        design: String,
     },
     /// The tables belong to a design of another name.
     #[error(
@@ -201,7 +215,7 @@ enum Reason {
     NewTables,
     EmptyTables,
     /// The items are of version 0.1.0, or of other programs.
-    NothingRecorded,
+    TakenOver,
     FreeChanges,
 }
 
@@ -218,6 +232,12 @@ impl Settled {
     /// The same, in place of another one for a reason.
     fn because(self, note: Option<String>) -> Self {
         Settled { note, ..self }
+    }
+
+    /// Whether the items had no recorded design.
+    pub(crate) fn is_taken_over(&self) -> bool {
+        let reason = self.adoption.map(|adoption| adoption.reason);
+        reason == Some(Reason::TakenOver)
     }
 
     /// What is planned with.
@@ -238,6 +258,17 @@ impl Settled {
     }
 }
 
+/// What becomes of items that no design is recorded for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unrecorded {
+    /// They are looked at as if they followed the given design.
+    Looked,
+    /// They are refused.
+    Refused,
+    /// They are taken to follow the given design from now on.
+    TakenOver,
+}
+
 /// What a server that starts has seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Start {
@@ -250,6 +281,7 @@ pub(crate) async fn settle(
     given: Design,
     runner: &Runner,
     start: &mut Start,
+    unrecorded: Unrecorded,
 ) -> Result<Settled, PlanError> {
     let sidecar = sidecar::name(&given)?;
     let moving = moving::read(&sidecar, runner).await?;
@@ -272,10 +304,12 @@ pub(crate) async fn settle(
     let number = records.last().map_or(0, |live| live.number);
     let is_overtaken = *start.first.get_or_insert(number) != number;
     let Some((live, earlier)) = records.split_last() else {
-        let reason = if has_items(given.tables.iter(), runner).await? {
-            Reason::NothingRecorded
-        } else {
-            Reason::NewTables
+        let reason = match filled(given.tables.iter(), runner).await? {
+            None => Reason::NewTables,
+            Some(table) if unrecorded == Unrecorded::Refused => {
+                return Err(not_adopted(table, &given));
+            }
+            Some(_) => Reason::TakenOver,
         };
         return Ok(Settled::adopted(given, 1, reason));
     };
@@ -298,6 +332,26 @@ pub(crate) async fn settle(
         newcomers::refuse_stored(&settled.design, live, runner).await?;
     }
     Ok(settled)
+}
+
+/// Refuses a design where there are items and nothing is recorded.
+pub(crate) async fn refuse_unadopted(design: &Design, runner: &Runner) -> Result<(), PlanError> {
+    if !record::read(&sidecar::name(design)?, runner)
+        .await?
+        .is_empty()
+    {
+        return Ok(());
+    }
+    let table = filled(design.tables.iter(), runner).await?;
+    table.map_or(Ok(()), |table| Err(not_adopted(table, design)))
+}
+
+fn not_adopted(table: &Table, design: &Design) -> PlanError {
+    let error = DesignError::NotAdopted {
+        table: table.name.clone(),
+        design: design.name.clone(),
+    };
+    error.into()
 }
 
 /// Refuses a design where the data are of one that has another name.
@@ -363,10 +417,10 @@ pub(crate) fn designs_of(
         let value = given.get(name).or_else(|| migration.variables.get(name));
         value.cloned()
     });
-    Ok(Designs {
-        old: old.ok_or_else(|| unreadable("old".to_owned()))?,
-        new: new.0.ok_or_else(|| unreadable("new".to_owned()))?,
-    })
+    Designs::new(
+        old.ok_or_else(|| unreadable("old".to_owned()))?,
+        new.0.ok_or_else(|| unreadable("new".to_owned()))?,
+    )
 }
 
 /// The designs that are recorded in a sidecar.
@@ -426,8 +480,7 @@ fn newer(given: &Design, live: &Recorded) -> Result<Settled, PlanError> {
     }
     let note = format!(
         "this text of the design `{}` was live before, and another one has been adopted since \
-         (number {}, {}); the newer one is used. To compare this one with it as a new text, change \
-         a comment in it",
+         (number {}, {}); the newer one is used. `partita migrate start` makes this one live again",
         given.name, live.number, live.adopted
     );
     Ok(Settled::recorded(design).because(Some(note)))
@@ -455,7 +508,7 @@ fn again(
 
 /// What differs from the recorded design. Where this version does not compile its text to what
 /// was recorded, only the prints can be compared, and nothing that differs is known to be free.
-fn differences(given: &Design, live: &Recorded) -> Vec<Change> {
+pub(crate) fn differences(given: &Design, live: &Recorded) -> Vec<Change> {
     let is_current = live.forms == fingerprint::VERSION;
     match live.compile(&live.variables).0 {
         Some(old) if !is_current || fingerprint::prints(&old) == live.prints => {
@@ -500,11 +553,9 @@ fn log(design: &str, number: u64, reason: Reason) {
             design,
             number, "the design is recorded: the tables are empty"
         ),
-        Reason::NothingRecorded => warn!(
+        Reason::TakenOver => info!(
             design,
-            number,
-            "the design is recorded: there are items and no design was recorded, so that they are \
-             taken to follow this one; `partita verify` finds what does not"
+            number, "the design is recorded: tables that had no recorded design are taken over"
         ),
         Reason::FreeChanges => info!(
             design,
@@ -523,14 +574,14 @@ async fn has_any_items(
     let recorded = recorded.as_ref();
     let recorded = recorded.into_iter().flat_map(|design| &design.tables);
     let tables = given.tables.iter().chain(recorded);
-    has_items(tables, runner).await
+    Ok(filled(tables, runner).await?.is_some())
 }
 
-/// Whether there is anything in tables.
-async fn has_items(
-    tables: impl Iterator<Item = &Table>,
+/// The first table that has anything in it.
+async fn filled<'t>(
+    tables: impl Iterator<Item = &'t Table>,
     runner: &Runner,
-) -> Result<bool, PlanError> {
+) -> Result<Option<&'t Table>, PlanError> {
     for table in tables {
         let scan = Scan {
             limit: Some(1),
@@ -538,12 +589,12 @@ async fn has_items(
         };
         match runner.scan(&scan).await {
             // A page can end behind an item that it does not show.
-            Ok(page) if page.count > 0 || page.last_key.is_some() => return Ok(true),
+            Ok(page) if page.count > 0 || page.last_key.is_some() => return Ok(Some(table)),
             Ok(_) | Err(PlanError::Store(StoreError::TableNotFound { .. })) => {}
             Err(error) => return Err(error),
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 fn differs(table: &str, recorded: &Recorded, differences: &[Change]) -> String {

@@ -20,6 +20,12 @@
 //!   that a rollback only has to switch back.
 //! - **completing**, **rolling back**: one design alone is planned with, and what only the other
 //!   one derives is removed.
+//! - **naming**, **clearing**: only where both designs declare something otherwise. One attribute
+//!   cannot be two counts at once, so that from `kept` on the new one has interim names
+//!   ([`partita_design::union::interim`]), which callers do not see. When nothing is left of the old
+//!   design, the way goes on as from one design to another: what has interim names is kept under its
+//!   own names, too, and filled (naming); then it is served from there, and the interim names are
+//!   removed (clearing).
 //!
 //! A stage is a row of the sidecar and moves by one conditional write. A process that stops at any
 //! point goes on with what that row says: all work is idempotent, and the position of the backfill
@@ -42,7 +48,7 @@
 //! | `migration::drive` | the work of a stage, until the next command |
 //! | `migration::backfill` | all items, page by page, given what they lack |
 //! | `migration::removal` | what a design that is no longer planned with has left |
-//! | `migration::survey` | stored items that are in the way, looked for before anything starts |
+//! | `migration::survey` | stored items and jobs that are in the way of a step, looked for up to it |
 
 mod backfill;
 pub mod changes;
@@ -58,7 +64,7 @@ use std::collections::BTreeMap;
 
 use partita_core::Item;
 use partita_design::Design;
-use partita_design::union::{Disagreement, Served, Union, union};
+use partita_design::union::{Disagreement, Served, Union, interim, union};
 
 use crate::blueprint::{Beside, Blueprint};
 use crate::error::PlanError;
@@ -66,6 +72,7 @@ use crate::error::PlanError;
 pub use changes::PlannedChange;
 pub use current::Current;
 pub use drive::OnProgress;
+pub(crate) use drive::change_table;
 pub use gate::Gate;
 
 /// How far a migration is.
@@ -79,6 +86,10 @@ pub enum Stage {
     Switched,
     /// The new design is served, and what only the old one derives is removed.
     Completing,
+    /// What the new design stores under interim names is stored under its own, too.
+    Naming,
+    /// The new design is served under its own names, and the interim ones are removed.
+    Clearing,
     /// The new design is served alone.
     Completed,
     /// The old design is served, and what only the new one derives is removed.
@@ -88,11 +99,13 @@ pub enum Stage {
 }
 
 impl Stage {
-    const WORDS: [(Stage, &'static str); 7] = [
+    const WORDS: [(Stage, &'static str); 9] = [
         (Stage::Kept, "kept"),
         (Stage::Filled, "filled"),
         (Stage::Switched, "switched"),
         (Stage::Completing, "completing"),
+        (Stage::Naming, "naming"),
+        (Stage::Clearing, "clearing"),
         (Stage::Completed, "completed"),
         (Stage::RollingBack, "rolling back"),
         (Stage::RolledBack, "rolled back"),
@@ -116,12 +129,32 @@ impl Stage {
 
     /// Whether the new design is the live one.
     fn is_new_served(self) -> bool {
-        matches!(self, Stage::Switched | Stage::Completing | Stage::Completed)
+        match self {
+            Stage::Kept | Stage::Filled | Stage::RollingBack | Stage::RolledBack => false,
+            Stage::Switched
+            | Stage::Completing
+            | Stage::Naming
+            | Stage::Clearing
+            | Stage::Completed => true,
+        }
     }
 
     /// Whether writes keep the derived data of both designs.
     fn keeps_both(self) -> bool {
-        matches!(self, Stage::Kept | Stage::Filled | Stage::Switched)
+        matches!(
+            self,
+            Stage::Kept | Stage::Filled | Stage::Switched | Stage::Naming
+        )
+    }
+
+    /// Whether items may lack what is kept beside the served design.
+    pub(crate) fn is_filling(self) -> bool {
+        matches!(self, Stage::Kept | Stage::Naming)
+    }
+
+    /// Whether it is of the way from interim names to the new design's own.
+    fn is_of_names(self) -> bool {
+        matches!(self, Stage::Naming | Stage::Clearing | Stage::Completed)
     }
 }
 
@@ -254,6 +287,12 @@ pub enum MigrationError {
         /// When it ends, if they are not heard of again.
         until: String,
     },
+    /// Callers write faster than it can be looked at.
+    #[error(
+        "more is written at the moment than can be looked at before the stage moves: nothing has \
+         changed; try again when less is written"
+    )]
+    Busy,
     /// It changes while the same is asked of somebody else.
     #[error("the migration was changed by somebody else at the same moment; look at its status")]
     Moved,
@@ -271,6 +310,8 @@ pub(crate) enum Mistake {
     CountedTwice,
     /// The backfill passes over some items.
     Missed,
+    /// It does so when interim names end.
+    MissedName,
     /// The backfill takes no guards.
     GuardNotTaken,
     /// A record that is not there yet may come before the write that would have removed it.
@@ -286,36 +327,79 @@ pub(crate) enum Mistake {
 pub(crate) struct Designs {
     pub(crate) old: Design,
     pub(crate) new: Design,
+    /// The new design with interim names for what both have and declare otherwise, if there is any.
+    interim: Option<Design>,
 }
 
 impl Designs {
-    /// The design that a stage serves.
+    pub(crate) fn new(old: Design, new: Design) -> Result<Designs, PlanError> {
+        let interim = interim(&old, &new).map_err(|wrong| unable(&wrong))?;
+        Ok(Designs { old, new, interim })
+    }
+
+    /// The design that callers know in a stage.
     pub(crate) fn served(&self, stage: Stage) -> &Design {
-        match stage.is_new_served() {
-            true => &self.new,
-            false => &self.old,
+        if stage.is_new_served() {
+            &self.new
+        } else {
+            &self.old
         }
+    }
+
+    /// The designs that a stage is between: one of them comes beside the other, or goes.
+    fn ends(&self, stage: Stage) -> (&Design, &Design) {
+        match &self.interim {
+            None => (&self.old, &self.new),
+            Some(interim) if stage.is_of_names() => (interim, &self.new),
+            Some(interim) => (&self.old, interim),
+        }
+    }
+
+    /// Which of the two is planned with.
+    fn planned(&self, stage: Stage) -> Served {
+        if stage.is_new_served() && stage != Stage::Naming {
+            Served::New
+        } else {
+            Served::Old
+        }
+    }
+
+    /// The stage in which what only the old design derives is removed.
+    fn after_completing(&self) -> Stage {
+        match self.interim {
+            Some(_) => Stage::Naming,
+            None => Stage::Completed,
+        }
+    }
+
+    /// The stages in which writes keep the derived data of two designs.
+    fn keeping(&self) -> impl Iterator<Item = Stage> {
+        let naming = self.interim.as_ref().map(|_| Stage::Naming);
+        [Stage::Kept, Stage::Switched].into_iter().chain(naming)
     }
 
     /// The union of both, as a stage serves them.
     fn union(&self, stage: Stage) -> Result<Union, PlanError> {
-        let served = match stage.is_new_served() {
-            true => Served::New,
-            false => Served::Old,
-        };
-        union(&self.old, &self.new, served).map_err(|wrong| unable(&wrong))
+        let (from, to) = self.ends(stage);
+        union(from, to, self.planned(stage)).map_err(|wrong| unable(&wrong))
     }
 
     /// What a stage plans with.
     pub(crate) fn blueprint(&self, migration: &Migration) -> Result<Blueprint, PlanError> {
         let stage = migration.stage;
+        let (from, to) = self.ends(stage);
+        let planned = match self.planned(stage) {
+            Served::Old => from,
+            Served::New => to,
+        };
         let served = self.served(stage);
         if !stage.keeps_both() {
             let fading = (!stage.is_over()).then(|| self.union(stage));
             let fading = fading.transpose()?.map(Box::new);
             return Ok(Blueprint {
                 fading,
-                ..Blueprint::new(served.clone())?
+                served: served.clone(),
+                ..Blueprint::new(planned.clone())?
             });
         }
         let Union {
@@ -328,7 +412,6 @@ impl Designs {
             _ => Vec::new(),
         };
         let beside = Beside {
-            served: served.clone(),
             aside,
             demands,
             settled,
@@ -337,7 +420,10 @@ impl Designs {
             #[cfg(test)]
             mistake: None,
         };
-        Blueprint::of(design, Some(beside))
+        Ok(Blueprint {
+            served: served.clone(),
+            ..Blueprint::of(design, Some(beside))?
+        })
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use partita_core::expression::{Condition, KeyCondition, Path};
 use partita_core::{Item, Value};
@@ -137,6 +138,16 @@ impl Partita {
         let mark = self.found(&address).await?;
         let mark = mark.as_ref().and_then(Moving::from_item);
         Ok(mark.filter(|mark| mark.way == Way::Beside))
+    }
+
+    /// Why nothing leaves this store before the operator lets it go on, if it is so.
+    pub async fn why_outbox_waits(&self) -> Result<Option<String>, PlanError> {
+        if self.is_paused.load(Ordering::Relaxed) {
+            let why = "this directory was restored, so mails, events and schedules wait until \
+                       `partita resume`";
+            return Ok(Some(why.to_owned()));
+        }
+        Ok(self.waits_beside().await?.map(|mark| mark.to_string()))
     }
 
     /// Lets mails, events and schedules go on that wait because another store has the same. Says

@@ -12,28 +12,23 @@ use partita_store::{Clock, Entropy, Store};
 use tokio::sync::Notify;
 
 use crate::blueprint::Blueprint;
-use crate::commit::WritePlan;
-use crate::commit::diagnosis::Suspect;
-use crate::commit::run::{Committed, Patience, Runner};
+use crate::commit::run::{Patience, Runner};
 use crate::cursor::CursorSeal;
 use crate::error::PlanError;
 use crate::evaluate::{Context, Reads};
 use crate::files::Objects;
-use crate::hot::{HotSpot, Spots};
+use crate::hot::Spots;
 use crate::idempotency::room::BYTES_PER_HOUR;
-use crate::idempotency::{KEPT_ACTIONS, Once, Remembered};
 use crate::job::ScheduleCounts;
-use crate::live::{self, Start, Written};
+use crate::keyring::KeyRing;
+use crate::live::{self, Start, Unrecorded, Written};
 use crate::migration::Gate;
-use crate::operation::{Answer, Caller, Operation, Reply};
+use crate::operation::Caller;
 use crate::outbox::Outbox;
-use crate::outbox::row::{is_last, is_recording};
 use crate::outbox::seal::TextSeal;
 use crate::place::{Address, KeyNames};
-use crate::planner::{Moment, Planner};
-use crate::request::{NamedItem, Request};
+use crate::planner::Moment;
 use crate::running::Running;
-use crate::sidecar;
 use crate::table;
 
 /// What a design takes from its surroundings.
@@ -61,33 +56,6 @@ impl Default for Surroundings {
             patience: Patience::default(),
         }
     }
-}
-
-/// What is committed in one transaction.
-pub(crate) enum Write<'a> {
-    /// One operation, which may leave a part to a job.
-    One(Request<'a>),
-    /// Several, all or none, with the refusals of those that cannot be resolved.
-    All(Vec<Result<Request<'a>, PlanError>>),
-}
-
-/// What became of one attempt to write.
-enum Attempt {
-    Done(Reply<Vec<Answer>>),
-    NotYet(Failed),
-}
-
-/// A transaction that was not carried out, and may be when it is planned again.
-pub(crate) struct Failed {
-    /// The answer if there is no other attempt.
-    pub(crate) cause: PlanError,
-    /// The items that were not as they were taken to be. The next plan must read them, or it comes
-    /// to the same.
-    pub(crate) doubted: Vec<Address>,
-    /// Where it met others.
-    pub(crate) hot: Option<Box<HotSpot>>,
-    /// The guards that were not their owners'.
-    suspects: Vec<Suspect>,
 }
 
 /// What reads and writes a store before it is known which tables there are.
@@ -145,7 +113,8 @@ impl Partita {
     /// are the machine's, and only this process can read the cursors.
     ///
     /// The design is recorded beside its data. One that stored items would have to follow in what
-    /// differs from the recorded one is refused.
+    /// differs from the recorded one is refused. So are tables with items that no design is recorded
+    /// for: [`Partita::take_over`].
     pub async fn open(design: Design, store: Arc<dyn Store>) -> Result<Self, PlanError> {
         Partita::open_with(design, store, Surroundings::default()).await
     }
@@ -157,22 +126,41 @@ impl Partita {
         store: Arc<dyn Store>,
         surroundings: Surroundings,
     ) -> Running<'static, Self> {
-        Box::pin(Partita::adopt(design, store, surroundings))
+        let opened = Partita::open_where(design, store, surroundings, Unrecorded::Refused);
+        Box::pin(opened)
     }
 
-    async fn adopt(
+    /// As [`Partita::open_with`], of tables with items that no design is recorded for, because version
+    /// 0.1.0 or another program wrote them. Indexes that the tables lack are added, and the items are
+    /// taken to follow the design from now on: see first, with [`Partita::verify`] of what
+    /// [`Partita::inspect`] opens, that they do, and that nobody else writes.
+    pub fn take_over(
         design: Design,
         store: Arc<dyn Store>,
         surroundings: Surroundings,
+    ) -> Running<'static, Self> {
+        let opened = Partita::open_where(design, store, surroundings, Unrecorded::TakenOver);
+        Box::pin(opened)
+    }
+
+    async fn open_where(
+        design: Design,
+        store: Arc<dyn Store>,
+        surroundings: Surroundings,
+        unrecorded: Unrecorded,
     ) -> Result<Self, PlanError> {
         let runner = runner(store, &surroundings);
         let mut start = Start::default();
         // Another process may record the design first, which is no reason to give up.
         let mut attempts = runner.attempts_of(runner.patience.attempts.max(2));
         loop {
-            let settled = live::settle(design.clone(), &runner, &mut start).await?;
+            let settled = live::settle(design.clone(), &runner, &mut start, unrecorded).await?;
             let blueprint = settled.blueprint()?;
-            table::prepare(&settled.design, &*runner.store).await?;
+            if settled.is_taken_over() {
+                table::prepare_adoption(&settled.design, &*runner.store).await?;
+            } else {
+                table::prepare(&settled.design, &*runner.store).await?;
+            }
             match live::record(&settled, &runner, &*surroundings.clock).await? {
                 Written::Done => {
                     if let Some(note) = &settled.note {
@@ -196,7 +184,8 @@ impl Partita {
         surroundings: Surroundings,
     ) -> Result<Self, PlanError> {
         let runner = runner(store, &surroundings);
-        let settled = live::settle(design, &runner, &mut Start::default()).await?;
+        let mut start = Start::default();
+        let settled = live::settle(design, &runner, &mut start, Unrecorded::Looked).await?;
         let blueprint = settled.blueprint()?;
         Ok(Partita {
             note: settled.note,
@@ -226,6 +215,7 @@ impl Partita {
         let keys = blueprint.keys.clone();
         let sidecar = Some(blueprint.sidecar.clone());
         let spots = Some(Spots::of(&blueprint.design, &blueprint.tables));
+        let sealing_keys = Arc::new(KeyRing::new(surroundings.cursor_key));
         Partita {
             blueprint,
             runner: Runner {
@@ -235,12 +225,12 @@ impl Partita {
                 ..runner
             },
             clock: surroundings.clock,
-            seal: Arc::new(CursorSeal::new(&surroundings.cursor_key)),
+            seal: Arc::new(CursorSeal::new(sealing_keys.clone())),
             outcome_bytes_per_hour: BYTES_PER_HOUR,
             objects: None,
             outbox: Arc::default(),
             schedules_run: Arc::default(),
-            text_seal: Arc::new(TextSeal::new(&surroundings.cursor_key)),
+            text_seal: Arc::new(TextSeal::new(sealing_keys)),
             has_jobs: Arc::default(),
             worker: Arc::default(),
             era: None,
@@ -258,6 +248,15 @@ impl Partita {
     #[must_use]
     pub fn behind(mut self, gate: Gate) -> Self {
         self.runner.gate = gate;
+        self
+    }
+
+    /// Seals cursors and texts with keys that can be replaced, instead of the one of its
+    /// surroundings.
+    #[must_use]
+    pub fn sealing_with(mut self, keys: &Arc<KeyRing<[u8; 32]>>) -> Self {
+        self.seal = Arc::new(CursorSeal::new(keys.clone()));
+        self.text_seal = Arc::new(TextSeal::new(keys.clone()));
         self
     }
 
@@ -343,242 +342,6 @@ impl Partita {
         self.clock.now_millis()
     }
 
-    /// Carries an operation out for a caller.
-    pub async fn run(&self, caller: &Caller, operation: Operation) -> Result<Answer, PlanError> {
-        Ok(self.perform(caller, operation, None).await?.answer)
-    }
-
-    /// As [`Partita::run`], or as [`Partita::run_once`] with a key. Beside the answer are the jobs
-    /// that do the rest of the write, if it is larger than a transaction.
-    pub async fn perform(
-        &self,
-        caller: &Caller,
-        operation: Operation,
-        key: Option<&str>,
-    ) -> Result<Reply, PlanError> {
-        let once = key.map(|key| Once::new(caller, &operation, key));
-        self.execute(caller, operation, once.transpose()?).await
-    }
-
-    /// Refuses a write that the rules do not allow the caller, whatever else is given with it. What
-    /// they decide on the item, or on what is still to be given, is decided when the operation is
-    /// carried out.
-    pub fn admit(&self, caller: &Caller, operation: Operation) -> Result<(), PlanError> {
-        // The faults of the identity are reported with all others.
-        let Ok(Some(request)) = self.request(operation) else {
-            return Ok(());
-        };
-        // Nothing is made, so nothing is drawn.
-        let moment = self.moment_of(0);
-        let reads = self.reads(&moment);
-        let context = self.context(caller, &reads, &moment);
-        Planner::new(context, &moment).admit(&request)
-    }
-
-    fn execute<'a>(
-        &'a self,
-        caller: &'a Caller,
-        operation: Operation,
-        once: Option<Once>,
-    ) -> Running<'a, Reply> {
-        Box::pin(self.carry_out(caller, operation, once))
-    }
-
-    async fn carry_out(
-        &self,
-        caller: &Caller,
-        operation: Operation,
-        once: Option<Once>,
-    ) -> Result<Reply, PlanError> {
-        self.demand_token_for(caller, &operation)?;
-        match operation {
-            Operation::Get {
-                entity,
-                identity,
-                with_deleted,
-            } => {
-                let on = NamedItem {
-                    with_deleted,
-                    ..self.named_item(&entity, &identity)?
-                };
-                Ok(self.read_one(caller, &on).await?.into())
-            }
-            Operation::Query {
-                pattern,
-                parameters,
-                limit,
-                cursor,
-            } => {
-                let cursor = cursor.as_deref();
-                let page = self.query(caller, &pattern, &parameters, limit, cursor);
-                Ok(page.await?.into())
-            }
-            write => match self.request(write)? {
-                Some(request) => {
-                    let write = Write::One(request);
-                    let reply = self.write(caller, &write, once.as_ref()).await?;
-                    Ok(reply.map(|answers| answers.into_iter().next().unwrap_or(Answer::Done)))
-                }
-                None => Ok(Answer::Done.into()),
-            },
-        }
-    }
-
-    /// Plans and commits, again from the start whenever what was read has changed meanwhile.
-    pub(crate) async fn write(
-        &self,
-        caller: &Caller,
-        write: &Write<'_>,
-        once: Option<&Once>,
-    ) -> Result<Reply<Vec<Answer>>, PlanError> {
-        let mut attempts = self.runner.attempts();
-        let mut doubted: Vec<Address> = Vec::new();
-        let (mut hot, mut suspects) = (None, Vec::new());
-        loop {
-            let tried = self.attempt(caller, write, once, std::mem::take(&mut doubted));
-            let cause = match tried.await {
-                Ok(Attempt::Done(reply)) => return Ok(reply),
-                Ok(Attempt::NotYet(failed)) => {
-                    doubted = failed.doubted;
-                    hot = failed.hot;
-                    suspects = failed.suspects;
-                    failed.cause
-                }
-                // What was read does not fit together, because it was read while others wrote; or
-                // another write puts a file in the same place.
-                Err(conflict) if conflict.may_pass() => conflict,
-                Err(refusal) => return self.unless_done(caller, once, refusal).await,
-            };
-            if let Err(cause) = attempts.again(cause).await {
-                let cause = self.explain_conflict(cause, &suspects).await;
-                return Err(cause.at(hot));
-            }
-        }
-    }
-
-    /// The answer to a write that is refused. Under a key, the same request may have been under way
-    /// when this one was planned, and may be what it is refused for.
-    async fn unless_done(
-        &self,
-        caller: &Caller,
-        once: Option<&Once>,
-        refusal: PlanError,
-    ) -> Result<Reply<Vec<Answer>>, PlanError> {
-        let Some(once) = once else {
-            return Err(refusal);
-        };
-        match self.kept(caller, once).await? {
-            Remembered::Reply(reply) => Ok(reply),
-            Remembered::Nothing(_) => Err(refusal),
-        }
-    }
-
-    /// Plans and commits once. What an attempt before took for granted and was not so is looked at
-    /// first.
-    async fn attempt(
-        &self,
-        caller: &Caller,
-        write: &Write<'_>,
-        once: Option<&Once>,
-        doubted: Vec<Address>,
-    ) -> Result<Attempt, PlanError> {
-        let mut used = None;
-        if let Some(once) = once {
-            match self.kept(caller, once).await? {
-                Remembered::Reply(reply) => return Ok(Attempt::Done(reply)),
-                Remembered::Nothing(room) => used = room,
-            }
-        }
-        let reserved = once.map_or(0, |_| KEPT_ACTIONS);
-        let mut plan = match write {
-            Write::One(request) => self.plan(caller, request, doubted, reserved).await?,
-            Write::All(requests) => self.plan_all(caller, requests, doubted, reserved).await?,
-        };
-        if let Some(once) = once {
-            plan.steps.extend(self.keep(once, &plan, used)?);
-            // What is kept is exact, so what is counted must be.
-            plan.is_tally = false;
-        }
-        self.place(&plan.placements).await?;
-        #[cfg(test)]
-        if let Some(transport) = &self.hasty {
-            self.deliver_hastily(&**transport, &plan).await;
-        }
-        if let Some(failed) = self.commit(&plan).await? {
-            return Ok(Attempt::NotYet(failed));
-        }
-        self.unstage(&plan.placements).await;
-        self.discard(&plan.released).await;
-        Ok(Attempt::Done(Reply {
-            jobs: self.attend(plan.left).await,
-            answer: plan.answers,
-        }))
-    }
-
-    /// Commits a plan; answers why it was not carried out, if it can be planned again.
-    pub(crate) async fn commit(&self, plan: &WritePlan) -> Result<Option<Failed>, PlanError> {
-        let sidecar = &self.blueprint.sidecar;
-        let committed = match self.runner.commit(plan).await {
-            Err(error) => return Err(self.explain_refusal(error, plan).await),
-            Ok(committed) => committed,
-        };
-        let Committed::NotYet { cause, failed, hot } = committed else {
-            let mut actions = plan.steps.iter().map(|step| &step.action);
-            if actions.any(|action| is_recording(action, sidecar)) {
-                self.outbox.wake();
-            }
-            return Ok(None);
-        };
-        let steps = failed.into_iter().filter_map(|at| plan.steps.get(at));
-        let suspects = self.suspects(steps.clone());
-        let places = steps.map(|step| self.blueprint.place_of(&step.action));
-        let is_read =
-            |one: &Address| one.table != *sidecar || sidecar::is_kept(one) || is_last(one);
-        let doubted = places.filter(is_read).collect();
-        Ok(Some(Failed {
-            cause,
-            doubted,
-            hot,
-            suspects,
-        }))
-    }
-
-    /// Plans a write, with room for so many other actions. What an attempt before took for granted
-    /// and was not so is looked at first.
-    pub(crate) async fn plan(
-        &self,
-        caller: &Caller,
-        request: &Request<'_>,
-        doubted: Vec<Address>,
-        reserved: usize,
-    ) -> Result<WritePlan, PlanError> {
-        let moment = self.moment();
-        let mut reads = self.reads_of(&moment, doubted);
-        let plan = self
-            .runner
-            .settle_extent(&mut reads, true, |reads, extent| {
-                let context = self.context(caller, reads, &moment);
-                let planner = Planner::new(context, &moment).with_extent(extent, reserved);
-                planner.plan(request)
-            });
-        plan.await
-    }
-
-    /// Reads the item that a caller names.
-    pub(crate) async fn read_one(
-        &self,
-        caller: &Caller,
-        on: &NamedItem<'_>,
-    ) -> Result<Answer, PlanError> {
-        let moment = self.moment();
-        let mut reads = self.reads(&moment);
-        let read = self.runner.settle(&mut reads, |reads| {
-            let context = self.context(caller, reads, &moment);
-            Planner::new(context, &moment).read(on)
-        });
-        read.await
-    }
-
     pub(crate) fn context<'a>(
         &'a self,
         caller: &'a Caller,
@@ -613,12 +376,8 @@ impl Partita {
     pub(crate) fn moment(&self) -> Moment {
         let mut random = [0; 16];
         self.runner.entropy.fill(&mut random);
-        self.moment_of(u128::from_le_bytes(random))
-    }
-
-    fn moment_of(&self, random: u128) -> Moment {
         Moment {
-            random,
+            random: u128::from_le_bytes(random),
             ..self.moment_at(self.clock.now_millis())
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! | module | what it adds to the draft |
 //! |---|---|
-//! | `planner::item` | an item created, changed or deleted |
+//! | `planner::item` | an item changed, deleted or restored; a new one is the work of `request::create` |
 //! | `planner::values` | what is computed from the item and its refs |
 //! | `planner::files` | that the files that it names are where they belong |
 //! | `planner::owners` | whose files are whose |
@@ -240,7 +240,7 @@ impl<'a> Planner<'a> {
         let number = self.moment.first_id + self.ids_drawn;
         self.ids_drawn += 1;
         match kind {
-            AttributeType::Uuid => {
+            AttributeType::Uuid | AttributeType::Id => {
                 let random = self.moment.bits(number).to_be_bytes();
                 let id = uuid::Builder::from_random_bytes(random);
                 id.into_uuid().to_string()

@@ -15,8 +15,8 @@ use partita_store::table::{Key, TableName, TableSchema};
 use partita_store::write::{self, Tables};
 use partita_store::{ErrorKind, StoreError};
 
-use crate::commit::WritePlan;
-use crate::commit::run::{Committed, refused};
+use crate::commit::run::refused;
+use crate::commit::{Committed, WritePlan};
 use crate::error::PlanError;
 use crate::job::Job;
 use crate::operation::{Caller, Operation};

@@ -6,7 +6,7 @@
 //! | `rules` | what the rules say: of an item, and of what is known before it is read |
 //! | `afterwards` | the same rules on an item as a change leaves it |
 //! | `input` | the attributes that a caller gives: named, checked, all faults at once |
-//! | `create` | a new item, and an item that is created or changed |
+//! | `create` | a new item, also of an effect; and an item that is created or changed |
 //! | `change` | an item that the caller names: found, allowed, changed, deleted, restored, read |
 //! | `action` | what a design has a name for, done to one item or to all of a pattern |
 //! | `limits` | how often a caller may do something |

@@ -4,7 +4,7 @@
 use partita_design::Design;
 use partita_design::cloudformation::PROVISIONED_UNITS;
 use partita_design::design::{self, Table};
-use partita_store::request::{CreateTable, UpdateTimeToLive};
+use partita_store::request::{CreateTable, TableChange, UpdateTimeToLive};
 use partita_store::settings::{Billing, Encryption, Keeping, Throughput};
 use partita_store::stream::StreamView;
 use partita_store::table::{TableName, TableSchema};
@@ -12,6 +12,7 @@ use partita_store::{Store, StoreError};
 
 use crate::blueprint::{Blueprint, schema};
 use crate::error::PlanError;
+use crate::migration::change_table;
 use crate::sidecar;
 
 /// The tables of a design with their keys and indexes, and the one beside them.
@@ -35,6 +36,29 @@ pub async fn prepare(design: &Design, store: &dyn Store) -> Result<(), PlanError
     }
     let keeping = blueprint.design.tables.first().map(keeping);
     sidecar::prepare(&blueprint.sidecar, keeping.unwrap_or_default(), store).await
+}
+
+/// As [`prepare`], for tables that other code made: indexes that they lack are added.
+pub async fn prepare_adoption(design: &Design, store: &dyn Store) -> Result<(), PlanError> {
+    add_indexes(design, store).await?;
+    prepare(design, store).await
+}
+
+/// Adds the indexes that tables of a design lack, and waits until they are built.
+async fn add_indexes(design: &Design, store: &dyn Store) -> Result<(), PlanError> {
+    for designed in &design.tables {
+        let name: TableName = designed.name.parse()?;
+        let found = match store.describe_table(&name).await {
+            Err(StoreError::TableNotFound { .. }) => continue,
+            found => found?.schema.indexes,
+        };
+        for index in schema(designed)?.indexes {
+            if found.iter().all(|one| one.name != index.name) {
+                change_table(store, &name, TableChange::CreateIndex(index)).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How the design wants a table to be kept. A key whose variable has no value is left to Amazon;
@@ -116,7 +140,7 @@ async fn prepare_expiry(
     store: &dyn Store,
 ) -> Result<(), PlanError> {
     let Some(attribute) = &designed.ttl else {
-        return Ok(());
+        return refuse_expiry(table, store).await;
     };
     match store.describe_time_to_live(table).await? {
         Some(found) if found == *attribute => Ok(()),
@@ -125,6 +149,22 @@ async fn prepare_expiry(
             Err(refusal(table, &what))
         }
         None => expire_by(attribute, table, store).await,
+    }
+}
+
+/// Refuses a table whose items expire where the design says nothing of it: somebody made it so before
+/// the design was first served, and what callers give would vanish. Whoever has the table of an account
+/// at Amazon may have reasons, and is told.
+async fn refuse_expiry(table: &TableName, store: &dyn Store) -> Result<(), PlanError> {
+    if store.is_shared() {
+        return Ok(());
+    }
+    match store.describe_time_to_live(table).await? {
+        None => Ok(()),
+        Some(found) => {
+            let what = format!("lets items expire by `{found}`, of which the design says nothing");
+            Err(refusal(table, &what))
+        }
     }
 }
 
@@ -225,6 +265,21 @@ mod tests {
                 "lacks the tag `team` = `archive`",
                 "has no stream of the kind that the design says"
             ]
+        );
+    }
+
+    /// Nothing vanishes by an attribute that the design does not name for that.
+    #[tokio::test]
+    async fn a_table_whose_items_expire_unasked_is_refused() {
+        let design = partita_design::check(NOTES, &|_| None).0.unwrap();
+        let name: TableName = "notes".parse().unwrap();
+        let store = ModelStore::default();
+        prepare(&design, &store).await.unwrap();
+        expire_by("price", &name, &store).await.unwrap();
+        let refused = prepare(&design, &store).await.unwrap_err().to_string();
+        assert!(
+            refused.contains("lets items expire by `price`"),
+            "{refused}"
         );
     }
 }

@@ -10,6 +10,7 @@ use partita_store::request::{PutItem, TransactAction};
 use super::errand::Errand;
 use super::{Account, secret};
 use crate::error::{Fault, PlanError};
+use crate::live;
 use crate::operation::Caller;
 use crate::partita::Partita;
 use crate::request::input;
@@ -28,6 +29,7 @@ impl Partita {
     /// Gives a user a role, or puts the user into a group, where the design keeps these in the
     /// users' items. No rule is asked.
     pub async fn grant(&self, user: &str, role: &str) -> Result<(), PlanError> {
+        live::refuse_unadopted(&self.blueprint.design, &self.runner).await?;
         let (record, identity) = self.user(user).await?;
         let item = self.stored_item(record, &identity).await?;
         let set = self.granted(record, item.as_ref(), role)?;

@@ -13,10 +13,11 @@ use crate::draft::{EntryId, Refusal};
 use crate::error::PlanError;
 use crate::operation::{Caller, Reply};
 use crate::outbox::{Content, Mail};
-use crate::partita::{Partita, Write};
+use crate::partita::Partita;
 use crate::planner::{By, Planner};
 use crate::request::Request;
 use crate::request::input::{Changes, Slot};
+use crate::write::Write;
 
 /// Attributes and their values; none removes one.
 pub(super) type Values<'a> = Vec<(&'a Attribute, Option<Value>)>;

@@ -81,6 +81,7 @@ impl Partita {
             is_verified: false,
             is_active: false,
             signed_in_millis: None,
+            subjects: Vec::new(),
         };
         let errands = self.link_errands(kind, &account, "", public_url)?;
         let errands = errands.into_iter().map(|errand| match errand {

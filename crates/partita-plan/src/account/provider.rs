@@ -68,9 +68,9 @@ impl Partita {
         Ok(found)
     }
 
-    /// Takes the id of a provider from an account, and ends its other sessions: whoever signed in by
-    /// the provider may have one. Somebody must still be able to sign in: with the password, or by one
-    /// of the providers in `usable`.
+    /// Takes the id of a provider from an account. The sessions that the provider opened are void by
+    /// that, however many they are; others end with it, as many as one transaction ends. Somebody must
+    /// still be able to sign in: with the password, or by one of the providers in `usable`.
     pub async fn unlink(
         &self,
         account: &Account,
@@ -105,7 +105,6 @@ impl Partita {
         let errands = std::iter::once(change).chain(ends).collect();
         let caller = Caller::user(account.id.as_str());
         self.run_errands(&caller, errands).await?;
-        self.end_other_sessions(account, keeping).await?;
         Ok(Unlinked::Done)
     }
 
@@ -129,7 +128,7 @@ impl Partita {
     }
 
     /// The attribute that has the id of users at a provider.
-    fn subject_attribute(&self, provider: &str) -> Result<&Attribute, PlanError> {
+    pub(super) fn subject_attribute(&self, provider: &str) -> Result<&Attribute, PlanError> {
         let kept = self.account_parts()?;
         let mut subjects = kept.sign_in.subjects.iter();
         let found = subjects.find(|(name, _)| name == provider);

@@ -1,9 +1,14 @@
 //! Sessions: a credential `id.secret`, looked up at every request.
+//!
+//! All sessions of an account but one are ended at once by a row of the sidecar, which names the
+//! generation that a session must be of. Their items are removed afterwards: the index that lists
+//! them may not show the latest yet.
 
-use partita_core::{Item, Map, Value};
+use partita_core::expression::{Condition, Path};
+use partita_core::{Item, Map, Number, Value};
 use partita_design::design::{AccountSession, Attribute, AttributeId, Record};
 use partita_design::nested;
-use partita_store::request::Query;
+use partita_store::request::{PutItem, Query, TransactAction};
 
 use super::errand::{Errand, Values};
 use super::{Account, Kept, identity_of, identity_value, secret};
@@ -12,7 +17,9 @@ use crate::evaluate::{Known, Listing};
 use crate::job::Referrers;
 use crate::operation::Caller;
 use crate::partita::Partita;
+use crate::place::Address;
 use crate::react::referring::places;
+use crate::sidecar;
 
 /// The end of a session moves when it would move by so much.
 const SLIDE_MILLIS: i64 = 60_000;
@@ -25,6 +32,13 @@ const ENDED_MAX: usize = 4_000;
 const LISTED_MAX: usize = 1_000;
 /// Sessions that are read at once.
 const PAGE: usize = 100;
+
+/// The sort key of the row that names the generation of an account's sessions.
+const GENERATION_SORT: &str = "GENERATION";
+/// Its attribute.
+const GENERATION: &str = "generation";
+/// How much longer that row is kept than any session that it ends: clocks differ.
+const KEPT_LONGER_MILLIS: i64 = 3_600_000;
 
 /// A session that was found by its credential.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +53,10 @@ pub struct Session {
     pub expires_millis: i64,
     /// The digest of its secret.
     digest: String,
+    /// The provider that it was opened by.
+    provider: Option<String>,
+    /// What is stored of its secret.
+    stored: String,
 }
 
 /// A session that was opened.
@@ -67,6 +85,24 @@ pub struct EndedSessions {
     pub count: usize,
     /// Whether there are more than one request ends.
     pub has_more: bool,
+}
+
+/// What a session is bound to: it is void as soon as the account has another.
+#[derive(Clone, Copy)]
+pub(super) struct Bond<'a> {
+    /// The hash of the password.
+    pub(super) password: Option<&'a str>,
+    /// The provider that opened it, and the id there.
+    pub(super) subject: Option<(&'a str, &'a str)>,
+    /// The generation that the account's sessions are of.
+    pub(super) generation: Option<&'a str>,
+}
+
+impl Session {
+    /// The provider that opened it, and the id that an account has there.
+    pub(super) fn subject_in<'a>(&self, account: &'a Account) -> Option<(&'a str, &'a str)> {
+        account.subject(self.provider.as_deref())
+    }
 }
 
 /// What is still to be read of the sessions of an account.
@@ -98,9 +134,32 @@ impl Partita {
         account: &Account,
         rehashed: Option<&str>,
     ) -> Result<NewSession, PlanError> {
+        self.open_session(account, rehashed, None).await
+    }
+
+    /// The same for somebody whom a provider has signed in, if the account still has the id there.
+    pub async fn sign_in_by(
+        &self,
+        account: &Account,
+        provider: &str,
+    ) -> Result<NewSession, PlanError> {
+        self.open_session(account, None, Some(provider)).await
+    }
+
+    async fn open_session(
+        &self,
+        account: &Account,
+        rehashed: Option<&str>,
+        provider: Option<&str>,
+    ) -> Result<NewSession, PlanError> {
         let kept = self.account_parts()?;
         let identity = identity_of(kept.users, &account.id);
         let mut expect = self.expectation(account)?;
+        let subject = account.subject(provider);
+        if let Some((provider, subject)) = subject {
+            let attribute = self.subject_attribute(provider)?;
+            expect.push((attribute, Some(Value::from(subject))));
+        }
         // Somebody may have closed the account while the password was hashed.
         let item = self.stored_item(kept.users, &identity).await?;
         let now = item.as_ref().and_then(|item| self.account_of(item));
@@ -112,8 +171,13 @@ impl Partita {
             // A flag that is missing reads as its default.
             expect.push((active, nested::get(item, &active.name).cloned()));
         }
-        let password = rehashed.or(account.password.as_deref());
-        let (session, open) = self.opening(&account.id, password)?;
+        let generation = self.generation(&account.id).await?;
+        let bond = Bond {
+            password: rehashed.or(account.password.as_deref()),
+            subject,
+            generation: generation.as_deref(),
+        };
+        let (session, open) = self.opening(&account.id, bond)?;
         let signed_in = self.signed_in_now()?;
         let mut set: Values<'_> = signed_in
             .into_iter()
@@ -136,11 +200,11 @@ impl Partita {
         Ok(session)
     }
 
-    /// A new session of a user with a password, and the errand that opens it.
+    /// A new session of a user, and the errand that opens it.
     pub(super) fn opening(
         &self,
         user: &str,
-        password: Option<&str>,
+        bond: Bond<'_>,
     ) -> Result<(NewSession, Errand<'_>), PlanError> {
         let part = self.session_part()?;
         let id = self.new_identity(part.record);
@@ -151,7 +215,7 @@ impl Partita {
         let expires_millis = self.clock.now_millis() + millis(lifetime);
         let attribute = |id: AttributeId| &self.blueprint.design[(part.record.id, id)];
         let expires = attribute(part.session.expires);
-        let stored = self.stored_session(&digest, &id, password);
+        let stored = self.stored_session(&digest, &id, bond);
         let mut values = vec![
             (attribute(part.session.user), Value::from(user)),
             (attribute(part.session.secret), Value::from(stored)),
@@ -201,14 +265,16 @@ impl Partita {
         let Some(session) = self.session_of(&part, &item) else {
             return Ok(None);
         };
-        let Some(account) = self.account(&session.user).await? else {
+        let Some((account, generation)) = self.account_and_generation(&session.user).await? else {
+            return Ok(None);
+        };
+        let owner = (&account, generation.as_deref());
+        let Some(session) = self.bound(&part, &item, session, owner) else {
             return Ok(None);
         };
         let now = self.clock.now_millis();
-        let is_good = is_same(&session.digest, &digest)
-            && self.is_bound(&part, &item, &session, &account)
-            && account.is_active
-            && now < session.expires_millis;
+        let is_good =
+            is_same(&session.digest, &digest) && account.is_active && now < session.expires_millis;
         if !is_good {
             return Ok(None);
         }
@@ -220,6 +286,8 @@ impl Partita {
     /// shown, in the order of the index that lists them.
     pub async fn sessions_of(&self, account: &Account) -> Result<Vec<Session>, PlanError> {
         let part = self.session_part()?;
+        let generation = self.generation(&account.id).await?;
+        let owner = (account, generation.as_deref());
         let mut unread = self.unread_sessions(account)?;
         let mut found: Vec<Session> = Vec::new();
         while found.len() < LISTED_MAX
@@ -227,7 +295,7 @@ impl Partita {
         {
             for item in &items {
                 let session = self.session_of(&part, item);
-                found.extend(session.filter(|one| self.is_bound(&part, item, one, account)));
+                found.extend(session.and_then(|one| self.bound(&part, item, one, owner)));
             }
         }
         found.sort_by_key(|session| std::cmp::Reverse(session.created_millis));
@@ -254,9 +322,65 @@ impl Partita {
         Ok(true)
     }
 
-    /// Ends all sessions of an account but one. Each page of the index is read once, so that one that
-    /// is behind, and shows sessions that are ended already, holds nothing up.
+    /// Ends all sessions of an account but one: they are void from one moment on, and then their items
+    /// are removed.
     pub async fn end_other_sessions(
+        &self,
+        account: &Account,
+        keeping: Option<&Session>,
+    ) -> Result<EndedSessions, PlanError> {
+        let caller = Caller::user(account.id.as_str());
+        let errands = self.voiding_others(account, keeping).await?;
+        self.run_errands(&caller, errands).await?;
+        self.remove_other_sessions(account, keeping).await
+    }
+
+    /// Has all sessions of an account but one be void, also such as an index does not show yet.
+    ///
+    /// INVARIANT: a generation follows the one that was read, and who keeps a session has one that is
+    /// good: a transaction that comes late ends nothing that was opened meanwhile, and of two who end
+    /// each other one is ended.
+    pub(super) async fn voiding_others(
+        &self,
+        account: &Account,
+        keeping: Option<&Session>,
+    ) -> Result<Vec<Errand<'_>>, PlanError> {
+        let part = self.session_part()?;
+        let before = self.generation(&account.id).await?;
+        let generation = secret::new(&*self.runner.entropy);
+        let mut item = sidecar::key(&partition(&account.id), GENERATION_SORT);
+        item.insert(GENERATION, Value::from(generation.as_str()));
+        // INVARIANT: the row is there until the last session of an earlier generation has expired.
+        let longest = millis(part.session.longest_seconds).saturating_add(KEPT_LONGER_MILLIS);
+        let expires = self.clock.now_millis().saturating_add(longest) / 1000;
+        item.insert(sidecar::EXPIRES, Value::N(Number::from(expires)));
+        let put = PutItem {
+            condition: Some(match before {
+                Some(before) => Condition::equals(Path::attribute(GENERATION), before),
+                None => sidecar::is_missing(),
+            }),
+            ..PutItem::new(self.blueprint.sidecar.clone(), item)
+        };
+        let mut errands = vec![Errand::Aside(Box::new(TransactAction::Put(put)))];
+        if let Some(session) = keeping {
+            let bond = Bond {
+                password: account.password.as_deref(),
+                subject: session.subject_in(account),
+                generation: Some(&generation),
+            };
+            let mut kept = self.binding_anew(session, bond)?;
+            if let Errand::Change { expect, .. } = &mut kept {
+                let secret = &self.blueprint.design[(part.record.id, part.session.secret)];
+                expect.push((secret, Some(Value::from(session.stored.as_str()))));
+            }
+            errands.push(kept);
+        }
+        Ok(errands)
+    }
+
+    /// Removes the items of the sessions of an account but one. Each page of the index is read once,
+    /// so that one that is behind, and shows sessions that are gone already, holds nothing up.
+    pub async fn remove_other_sessions(
         &self,
         account: &Account,
         keeping: Option<&Session>,
@@ -307,21 +431,49 @@ impl Partita {
         Ok(ends.collect())
     }
 
-    /// Binds a session to the password that its account is to have.
-    pub(super) fn rebinding(
+    /// Binds a session to what its account is to have.
+    pub(super) fn binding_anew(
         &self,
         session: &Session,
-        password: &str,
+        bond: Bond<'_>,
     ) -> Result<Errand<'_>, PlanError> {
         let part = self.session_part()?;
         let secret = &self.blueprint.design[(part.record.id, part.session.secret)];
-        let bound = self.stored_session(&session.digest, &session.id, Some(password));
+        let bound = self.stored_session(&session.digest, &session.id, bond);
         Ok(Errand::Change {
             entity: part.record,
             identity: identity_of(part.record, &session.id),
             set: vec![(secret, Some(Value::from(bound)))],
             expect: Vec::new(),
         })
+    }
+
+    /// The generation that sessions of a user must be of, if it is known.
+    pub(super) async fn generation(&self, user: &str) -> Result<Option<String>, PlanError> {
+        let row = self.found(&self.generation_row(user)).await?;
+        Ok(generation_in(row.as_ref()))
+    }
+
+    fn generation_row(&self, user: &str) -> Address {
+        sidecar::address(&self.blueprint.sidecar, &partition(user), GENERATION_SORT)
+    }
+
+    /// The account of a user, and the generation that its sessions must be of, read at once.
+    async fn account_and_generation(
+        &self,
+        user: &str,
+    ) -> Result<Option<(Account, Option<String>)>, PlanError> {
+        let (_, users) = self.people()?;
+        // What cannot be a part of a key is nobody's.
+        let Ok(address) = self.blueprint.address(users, &identity_of(users, user)) else {
+            return Ok(None);
+        };
+        let addresses = [address, self.generation_row(user)];
+        let [Some(item), row] = &self.found_all(&addresses).await?[..] else {
+            return Ok(None);
+        };
+        let account = self.account_of(&self.blueprint.attributes(users, item)?);
+        Ok(account.map(|account| (account, generation_in(row.as_ref()))))
     }
 
     /// The sessions of an account, of which none is read.
@@ -401,23 +553,62 @@ impl Partita {
             created_millis: time(part.session.created)?,
             expires_millis: time(part.session.expires)?,
             digest: digest.to_owned(),
+            provider: None,
+            stored: hashed.clone(),
         })
     }
 
-    /// What is stored of a session's secret: its digest, and which password it is bound to.
-    fn stored_session(&self, digest: &str, id: &str, password: Option<&str>) -> String {
-        let password = secret::mark(password);
-        let bound = secret::bound_in("session", &[id, &password], self.era.as_deref());
-        format!("{digest}.{bound}")
+    /// What is stored of a session's secret: its digest, what it is bound to, and its generation, if
+    /// it has one.
+    fn stored_session(&self, digest: &str, id: &str, bond: Bond<'_>) -> String {
+        let password = secret::mark(bond.password);
+        let mut texts = vec![id, &password];
+        texts.extend(
+            bond.subject
+                .into_iter()
+                .flat_map(|(provider, id)| [provider, id]),
+        );
+        let bound = secret::bound_in("session", &texts, self.era.as_deref());
+        match bond.generation {
+            Some(generation) => format!("{digest}.{bound}.{generation}"),
+            None => format!("{digest}.{bound}"),
+        }
     }
 
-    /// Whether a session belongs to the password that the account has now.
-    fn is_bound(&self, part: &Part<'_>, item: &Map, session: &Session, account: &Account) -> bool {
+    /// The session, if it belongs to the password and the generation that the account has now and,
+    /// where a provider opened it, to the id that the account has there. Where the account has no
+    /// generation, whatever an earlier one ended has expired.
+    fn bound(
+        &self,
+        part: &Part<'_>,
+        item: &Map,
+        session: Session,
+        (account, generation): (&Account, Option<&str>),
+    ) -> Option<Session> {
         let secret = &self.blueprint.design[(part.record.id, part.session.secret)];
-        let found = nested::get(item, &secret.name).and_then(Value::as_str);
-        let password = account.password.as_deref();
-        let expected = self.stored_session(&session.digest, &session.id, password);
-        found.is_some_and(|found| is_same(found, &expected))
+        let found = nested::get(item, &secret.name).and_then(Value::as_str)?;
+        let own = found.splitn(3, '.').nth(2);
+        if generation.is_some() && own != generation {
+            return None;
+        }
+        let subjects = account.subjects.iter();
+        let subjects = subjects.map(|(provider, id)| Some((provider.as_str(), id.as_str())));
+        let mut subjects = std::iter::once(None).chain(subjects);
+        let subject = subjects.find(|subject| {
+            let bond = Bond {
+                password: account.password.as_deref(),
+                subject: *subject,
+                generation: own,
+            };
+            is_same(
+                found,
+                &self.stored_session(&session.digest, &session.id, bond),
+            )
+        })?;
+        Some(Session {
+            provider: subject.map(|(provider, _)| provider.to_owned()),
+            ..session
+        })
     }
 
     /// Moves the end of a session that is used.
@@ -458,6 +649,14 @@ impl Partita {
 /// Compares digests of secrets. Where they begin to differ tells nothing of the secrets.
 fn is_same(one: &str, other: &str) -> bool {
     one == other
+}
+
+fn generation_in(row: Option<&Item>) -> Option<String> {
+    Some(row?.get(GENERATION)?.as_str()?.to_owned())
+}
+
+fn partition(user: &str) -> String {
+    format!("SESSIONS#{}", secret::bound("sessions", &[user]))
 }
 
 fn millis(seconds: u64) -> i64 {

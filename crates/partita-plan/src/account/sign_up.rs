@@ -14,6 +14,7 @@ use partita_store::request::DeleteItem;
 
 use super::errand::Errand;
 use super::promise::removal;
+use super::session::Bond;
 use super::{Account, Kept, LinkKind, NewSession, folded, identity_of, identity_value, is_given};
 use crate::commit::Step;
 use crate::commit::run::refused;
@@ -197,11 +198,17 @@ impl Partita {
                 is_verified: false,
                 is_active: true,
                 signed_in_millis: None,
+                subjects: Vec::new(),
             };
             errands.push(self.unconfirmed_errand(&id));
             errands.extend(self.link_errands(LinkKind::Verify, &account, &login, public_url)?);
         } else {
-            let (opened, open) = self.opening(&id, Some(password))?;
+            let bond = Bond {
+                password: Some(password),
+                subject: None,
+                generation: None,
+            };
+            let (opened, open) = self.opening(&id, bond)?;
             errands.push(open);
             session = Some(opened);
             if let Errand::Create { values, .. } = &mut create {
@@ -233,6 +240,10 @@ impl Partita {
             values.push((self.user_attribute(kept.sign_in.login)?, Value::from(login)));
         }
         values.extend(self.new_values()?);
+        // Whatever the attribute begins with for others, whoever signs up has confirmed nothing.
+        if let Some(verified) = kept.accounts.verified {
+            values.push((self.user_attribute(verified)?, Value::Bool(false)));
+        }
         values.extend(identity_value(users, id));
         Ok(Errand::Create {
             entity: users,

@@ -214,11 +214,9 @@ impl<'a> Planner<'a> {
         entity: &'a Record,
         given: &Changes<'a>,
     ) -> Result<(), PlanError> {
-        let is_drawn = entity.identity.iter().any(|part| {
-            let source = entity.attribute(&part.attribute).map(|one| &one.source);
+        let is_drawn = entity.identity_attributes().any(|part| {
             let mut given = given.set.iter();
-            matches!(source, Some(Source::Generated))
-                && !given.any(|(slot, _)| slot.name() == part.attribute)
+            part.source == Source::Generated && !given.any(|(slot, _)| slot.name() == part.name)
         });
         if is_drawn {
             return Ok(());
@@ -251,12 +249,7 @@ impl<'a> Planner<'a> {
         let entity = entry.record;
         let goes = entry.is_removed() || entry.destination().is_some();
         let address = entry.address.clone();
-        let mut parts = entity.identity.iter();
-        let is_movable = parts.any(|part| {
-            let attribute = entity.attribute(&part.attribute);
-            attribute.is_some_and(|one| one.movable)
-        });
-        if goes && is_movable && entity.is_entity() {
+        if goes && entity.movable_part().is_some() && entity.is_entity() {
             self.claim_held(entity, address);
         }
     }

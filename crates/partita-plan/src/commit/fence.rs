@@ -1,9 +1,8 @@
 //! The end of a transaction that is in doubt.
 
-use partita_store::ErrorKind;
 use partita_store::request::{TransactAction, TransactWriteItems};
 
-use super::run::Runner;
+use super::run::{Runner, is_passing};
 use crate::error::PlanError;
 use crate::sidecar;
 
@@ -14,7 +13,7 @@ impl Runner {
     /// again. Only one transaction is carried out under a token, so another one takes it. Where
     /// that is refused, the outcome stays unknown: DynamoDB does not say whether a mismatch means
     /// that the first was carried out or that it was cancelled.
-    pub(super) async fn fence(&self, token: &str) -> Result<(), PlanError> {
+    pub(crate) async fn fence(&self, token: &str) -> Result<(), PlanError> {
         let Some(sidecar) = &self.sidecar else {
             return Ok(());
         };
@@ -23,14 +22,8 @@ impl Runner {
             actions: vec![TransactAction::Put(put)],
             token: Some(token.to_owned()),
         };
-        let is_open = |kind: ErrorKind| {
-            matches!(
-                kind,
-                ErrorKind::Retry | ErrorKind::Conflict | ErrorKind::OutcomeUnknown
-            )
-        };
         let send = || self.store.transact_write_items(request.clone());
-        let taken = self.ask_while(is_open, send).await;
+        let taken = self.ask_while(is_passing, send).await;
         taken.map(drop).map_err(|_| PlanError::OutcomeUnknown)
     }
 }

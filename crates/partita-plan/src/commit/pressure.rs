@@ -20,7 +20,7 @@ struct Pressure<'e> {
 
 impl Runner {
     /// Counts the items that were written.
-    pub(super) fn count_written(&self, steps: &[Step]) {
+    pub(crate) fn count_written(&self, steps: &[Step]) {
         for step in steps {
             if !matches!(step.action, TransactAction::Check(_)) {
                 self.count_at(step, None, Happened::Written);
@@ -44,7 +44,7 @@ impl Runner {
     }
 
     /// Where steps met others, if they did.
-    pub(super) fn met(&self, steps: &[Step], error: &StoreError) -> Option<Box<HotSpot>> {
+    pub(crate) fn met(&self, steps: &[Step], error: &StoreError) -> Option<Box<HotSpot>> {
         let spots = self.spots.as_ref()?;
         let mut first = None;
         for (step, pressure) in pressures(steps, error) {

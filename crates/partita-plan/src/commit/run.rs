@@ -1,4 +1,5 @@
-//! Retries, conflicts and unknown outcomes.
+//! What a store is asked, again while it lacks the capacity to answer; and what failed conditions
+//! mean.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,33 +9,24 @@ use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_store::capacity::Metered;
 use partita_store::error::CancellationReason;
 use partita_store::request::{
-    BatchGetItem, BatchGot, Page, PutItem, Query, ReturnValues, Scan, TransactAction,
-    TransactWriteItems, UpdateItem,
+    BatchGetItem, BatchGot, Page, PutItem, Query, ReturnValues, Scan, TransactAction, UpdateItem,
 };
 use partita_store::table::TableName;
 use partita_store::{Clock, Entropy, ErrorKind, FoundItem, Store, StoreError};
 use ulid::Ulid;
 
-use crate::commit::deferred::Extent;
-use crate::commit::{Step, WritePlan};
+use crate::commit::{Committed, Step};
 use crate::draft::Refusal;
 use crate::error::{Fault, PlanError, Refused};
 use crate::evaluate::reads::Needs;
 use crate::evaluate::{Listed, Listing, Reads};
-use crate::hot::{HotSpot, Spots};
+use crate::hot::Spots;
 use crate::load;
 use crate::migration::Gate;
 use crate::pattern::READ_BYTES_MAX;
 use crate::place::{Address, KeyNames};
 use crate::preview::{self, ReadRequest};
 use crate::room::Room;
-
-/// Rounds of reading at most. A path goes through a few refs; only a very deep tree needs more.
-const ROUNDS_MAX: usize = 32;
-
-/// How long the same transaction is sent again. A store knows its token for ten minutes only, and
-/// the sender may be held up for some of them.
-const RESENT_MILLIS_MAX: i64 = 5 * 60_000;
 
 /// How long a write or read is tried again before the caller hears of it.
 #[derive(Clone, Copy, Debug)]
@@ -73,40 +65,6 @@ pub(crate) struct Runner {
     pub(crate) spots: Option<Arc<Spots>>,
 }
 
-/// What became of a plan.
-#[derive(Debug, PartialEq)]
-pub(crate) enum Committed {
-    /// It is done.
-    Done,
-    /// It is not done, and may be when it is planned again.
-    NotYet {
-        /// The answer if there is no other attempt.
-        cause: PlanError,
-        /// The actions whose conditions were not met.
-        failed: Vec<usize>,
-        /// Where it met others.
-        hot: Option<Box<HotSpot>>,
-    },
-}
-
-impl Committed {
-    fn not_yet(cause: PlanError) -> Committed {
-        Committed::NotYet {
-            cause,
-            failed: Vec::new(),
-            hot: None,
-        }
-    }
-
-    /// Says where others were met.
-    fn at(mut self, met: Option<Box<HotSpot>>) -> Committed {
-        if let Committed::NotYet { hot, .. } = &mut self {
-            *hot = met;
-        }
-        self
-    }
-}
-
 impl Runner {
     /// The same, reading another store.
     pub(crate) fn reading(&self, store: Arc<dyn Store>) -> Runner {
@@ -116,141 +74,8 @@ impl Runner {
         }
     }
 
-    /// Commits a plan.
-    ///
-    /// A transaction whose outcome is unknown is sent again, the very same one under the same
-    /// token, until the store says what became of it: accepted means that it is done once,
-    /// whichever of the attempts did it. A failed condition means that none has done it yet, and
-    /// [`Runner::fence`] that none will.
-    pub(crate) async fn commit(&self, plan: &WritePlan) -> Result<Committed, PlanError> {
-        if plan.steps.is_empty() {
-            return Ok(Committed::Done);
-        }
-        let _passed = self.gate.pass().await?;
-        if plan.is_tally {
-            return self.count(&plan.steps).await;
-        }
-        let token = self.token();
-        let first_millis = self.clock.now_millis();
-        let mut in_doubt = false;
-        let mut attempts = self.attempts();
-        loop {
-            let since_millis = self.clock.now_millis().saturating_sub(first_millis);
-            if in_doubt && since_millis > RESENT_MILLIS_MAX {
-                return Err(PlanError::OutcomeUnknown);
-            }
-            // Made of the steps each time: a second attempt is rare, a copy kept for it is not.
-            let request = TransactWriteItems {
-                actions: plan.steps.iter().map(|step| step.action.clone()).collect(),
-                token: Some(token.clone()),
-            };
-            let Err(error) = self.store.transact_write_items(request).await else {
-                self.count_written(&plan.steps);
-                return Ok(Committed::Done);
-            };
-            let hot = self.met(&plan.steps, &error);
-            match error.kind() {
-                ErrorKind::ConditionFailed => {
-                    if in_doubt {
-                        self.fence(&token).await?;
-                    }
-                    return Ok(refused(&plan.steps, error)?.at(hot));
-                }
-                ErrorKind::OutcomeUnknown => in_doubt = true,
-                ErrorKind::Conflict | ErrorKind::Retry if in_doubt => {}
-                ErrorKind::Conflict | ErrorKind::Retry => {
-                    return Ok(Committed::not_yet(error.into()).at(hot));
-                }
-                _ if in_doubt => return Err(PlanError::OutcomeUnknown),
-                _ => return Err(error.into()),
-            }
-            attempts.again(PlanError::OutcomeUnknown).await?;
-        }
-    }
-
-    /// Carries out steps that only count, each by itself: the first is what was asked for, the
-    /// others are sums over it.
-    ///
-    /// A tally is counted at least once: where the outcome is unknown, it is counted again.
-    async fn count(&self, steps: &[Step]) -> Result<Committed, PlanError> {
-        for (at, step) in steps.iter().enumerate() {
-            let TransactAction::Update(update) = &step.action else {
-                continue;
-            };
-            match self.count_one(update).await {
-                Ok(()) => self.count_written(std::slice::from_ref(step)),
-                // Nothing was counted yet, so that all of it can be planned again.
-                Err(error) if at == 0 && error.kind() == ErrorKind::ConditionFailed => {
-                    return Ok(Committed::NotYet {
-                        cause: PlanError::Conflict,
-                        failed: vec![at],
-                        hot: None,
-                    });
-                }
-                Err(error) if at == 0 => {
-                    let hot = self.met(std::slice::from_ref(step), &error);
-                    return Err(PlanError::from(error).at(hot));
-                }
-                Err(_) => {}
-            }
-        }
-        Ok(Committed::Done)
-    }
-
-    /// Counts at one item. An addition that met a transaction was not carried out, so it is sent
-    /// again: the sums over it would lose it otherwise.
-    async fn count_one(&self, update: &UpdateItem) -> Result<(), StoreError> {
-        let is_passing = |kind: ErrorKind| {
-            matches!(
-                kind,
-                ErrorKind::Retry | ErrorKind::OutcomeUnknown | ErrorKind::Conflict
-            )
-        };
-        let add = || self.store.update_item(update.clone(), ReturnValues::None);
-        self.ask_while(is_passing, add).await.map(drop)
-    }
-
-    /// Evaluates again and again, reading what is missing, until nothing is.
-    ///
-    /// What an evaluation says while something is missing counts for nothing, refusals included.
-    pub(crate) async fn settle<T>(
-        &self,
-        reads: &mut Reads,
-        mut evaluate: impl FnMut(&Reads) -> Result<T, PlanError>,
-    ) -> Result<T, PlanError> {
-        for _ in 0..ROUNDS_MAX {
-            let outcome = evaluate(reads);
-            match reads.take_needs() {
-                None => return reads.take_refusal().map_or(outcome, Err),
-                Some(needs) => {
-                    drop(outcome);
-                    self.read(reads, needs).await?;
-                }
-            }
-        }
-        // Refs and effects have no cycles; only a very deep tree gets here.
-        Err(PlanError::TooDeep)
-    }
-
-    /// Evaluates a write whole. Where that is too much and `may_leave_job`, it is evaluated again
-    /// with a job for what a job can do.
-    pub(crate) async fn settle_extent<T>(
-        &self,
-        reads: &mut Reads,
-        may_leave_job: bool,
-        mut evaluate: impl FnMut(&Reads, Extent) -> Result<T, PlanError>,
-    ) -> Result<T, PlanError> {
-        let whole = self.settle(reads, |reads| evaluate(reads, Extent::Whole));
-        match whole.await {
-            Err(PlanError::TooMuch { .. }) if may_leave_job => {
-                self.settle(reads, |reads| evaluate(reads, Extent::WithJob))
-                    .await
-            }
-            planned => planned,
-        }
-    }
-
-    async fn read(&self, reads: &mut Reads, needs: Needs) -> Result<(), PlanError> {
+    /// Reads what an evaluation lacks.
+    pub(crate) async fn read(&self, reads: &mut Reads, needs: Needs) -> Result<(), PlanError> {
         for chunk in needs.items.chunks(BATCH_GET_KEYS_MAX) {
             let items = self.read_items_within(&mut reads.room, chunk).await?;
             for (address, item) in chunk.iter().zip(items) {
@@ -314,17 +139,30 @@ impl Runner {
 
     /// Updates one item; where the outcome is unknown, again.
     pub(crate) async fn update(&self, request: &UpdateItem) -> Result<(), PlanError> {
-        let _passed = self.gate.pass().await?;
+        let places = || [self.keys.place(&request.table, &request.key)];
+        let _passed = self.gate.pass_to(places).await?;
         let is_open =
             |kind: ErrorKind| matches!(kind, ErrorKind::Retry | ErrorKind::OutcomeUnknown);
+        load::begin_write();
         let update = || self.store.update_item(request.clone(), ReturnValues::None);
         self.ask_while(is_open, update).await?;
         Ok(())
     }
 
+    /// Where an action leaves something.
+    pub(crate) fn written(&self, action: &TransactAction) -> Option<Address> {
+        match action {
+            TransactAction::Put(put) => Some(self.keys.place(&put.table, &put.item)),
+            TransactAction::Update(update) => Some(self.keys.place(&update.table, &update.key)),
+            TransactAction::Delete(_) | TransactAction::Check(_) => None,
+        }
+    }
+
     /// Writes one item.
     pub(crate) async fn put(&self, request: &PutItem) -> Result<(), PlanError> {
-        let _passed = self.gate.pass().await?;
+        let places = || [self.keys.place(&request.table, &request.item)];
+        let _passed = self.gate.pass_to(places).await?;
+        load::begin_write();
         let put = || self.store.put_item(request.clone(), ReturnValues::None);
         self.ask(put).await?;
         Ok(())
@@ -416,7 +254,7 @@ impl Runner {
             .await
     }
 
-    pub(super) async fn ask_while<T, F>(
+    pub(crate) async fn ask_while<T, F>(
         &self,
         is_passing: impl Fn(ErrorKind) -> bool,
         request: impl Fn() -> F,
@@ -492,6 +330,14 @@ impl Attempts<'_> {
         self.runner.pause(self.failed - 1).await;
         Ok(())
     }
+}
+
+/// Whether the same request may be carried out the next time, or was already.
+pub(crate) fn is_passing(kind: ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::Retry | ErrorKind::Conflict | ErrorKind::OutcomeUnknown
+    )
 }
 
 /// Notes a page for who measures.

@@ -6,13 +6,17 @@ fn parameters(user: &str) -> BTreeMap<String, String> {
     BTreeMap::from([("userId".to_owned(), user.to_owned())])
 }
 
+fn sealed_by(key: u8) -> CursorSeal {
+    CursorSeal::new(Arc::new(KeyRing::new([key; 32])))
+}
+
 fn position() -> Position {
     Position::Key(Item::from([("PK".to_owned(), Value::from("USER#ann"))]))
 }
 
 #[test]
 fn a_cursor_opens_for_its_own_question_only() {
-    let seal = CursorSeal::new(&[7; 32]);
+    let seal = sealed_by(7);
     let clock = ManualClock::at(1_000);
     let (ann, bob, admin, member) = (
         Caller::user("ann"),
@@ -65,15 +69,39 @@ fn a_cursor_opens_for_its_own_question_only() {
     ] {
         assert_eq!(seal.open(&other, &cursor, &clock), None, "{other:?}");
     }
-    let stranger = CursorSeal::new(&[8; 32]);
+    let stranger = sealed_by(8);
     assert_eq!(stranger.open(&question, &cursor, &clock), None);
     clock.advance(LIFETIME_MILLIS);
     assert_eq!(seal.open(&question, &cursor, &clock), None, "too old");
 }
 
 #[test]
+fn a_cursor_outlives_its_key_until_that_is_taken_off_the_ring() {
+    let keys = Arc::new(KeyRing::new([1; 32]));
+    let seal = CursorSeal::new(keys.clone());
+    let clock = ManualClock::at(1_000);
+    let (caller, parameters) = (Caller::user("ann"), parameters("ann"));
+    let question = Question {
+        design: "stories",
+        caller: &caller,
+        pattern: "stories",
+        parameters: &parameters,
+    };
+    let sealed = || seal.seal(&question, position(), &clock, &SeededEntropy::new(1));
+    let old = sealed();
+    keys.replace([[2; 32], [1; 32]].into());
+    let new = sealed();
+    assert_eq!(seal.open(&question, &old, &clock), Some(position()));
+    assert_eq!(seal.open(&question, &new, &clock), Some(position()));
+    assert_eq!(sealed_by(1).open(&question, &new, &clock), None);
+    keys.replace([[2; 32]].into());
+    assert_eq!(seal.open(&question, &old, &clock), None);
+    assert_eq!(seal.open(&question, &new, &clock), Some(position()));
+}
+
+#[test]
 fn every_changed_byte_is_noticed() {
-    let seal = CursorSeal::new(&[7; 32]);
+    let seal = sealed_by(7);
     let clock = ManualClock::at(1_000);
     let (caller, parameters) = (Caller::user("ann"), parameters("ann"));
     let question = Question {

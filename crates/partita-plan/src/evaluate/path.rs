@@ -9,10 +9,9 @@ use partita_design::nested;
 use partita_design::stored::{self, is_path};
 use partita_design::template::dotted;
 
-use super::guard::{Fact, ReadSet};
 use super::reads::Known;
 use super::reference::{Resolved, Target};
-use super::scope::{ItemScope, Named, Others};
+use super::scope::{Fact, ItemScope, Named, Others, ReadSet};
 use crate::draft::Entry;
 use crate::lapse::lapsed;
 use crate::place::Address;

@@ -12,9 +12,8 @@
 use partita_core::{Item, Map};
 use partita_design::design::{KeyValue, Pattern, Record, RecordIndex};
 
-use super::guard::{Fact, ReadSet};
 use super::reads::{Known, Listing};
-use super::scope::{ItemScope, Named};
+use super::scope::{Fact, ItemScope, Named, ReadSet};
 use crate::error::PlanError;
 use crate::pattern::passes;
 use crate::place::Address;

@@ -185,7 +185,21 @@ pub(crate) fn each<'d>(
         return;
     }
     let place = attribute.name.clone();
-    walk(&attribute.kind, spot(attribute), value, place, visit);
+    if !attribute.elsewhere {
+        return walk(&attribute.kind, spot(attribute), value, place, visit);
+    }
+    let mut within = |place: String, spot: Spot<'d>, name: &mut String| {
+        if !is_address(name) {
+            visit(place, spot, name);
+        }
+    };
+    walk(&attribute.kind, spot(attribute), value, place, &mut within);
+}
+
+/// Whether a text is an address of the web, and no name of an object.
+fn is_address(text: &str) -> bool {
+    let mut schemes = ["https://", "http://"].iter();
+    schemes.any(|scheme| text.starts_with(scheme))
 }
 
 fn spot(attribute: &Attribute) -> Option<Spot<'_>> {

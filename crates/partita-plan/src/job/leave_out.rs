@@ -4,7 +4,7 @@
 use partita_core::Item;
 use partita_design::kernel::Does;
 
-use super::worker::is_about_items;
+use super::step::is_about_items;
 use super::{Job, Progress, Referrers, Task, Within};
 use crate::error::PlanError;
 use crate::partita::Partita;

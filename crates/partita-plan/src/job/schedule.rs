@@ -14,8 +14,7 @@ use partita_store::request::{PutItem, TransactAction, UpdateItem};
 use partita_store::table::TableName;
 
 use super::{Job, Progress, Task, Work};
-use crate::commit::run::Committed;
-use crate::commit::{Step, WritePlan};
+use crate::commit::Step;
 use crate::error::PlanError;
 use crate::evaluate::ListedItem;
 use crate::operation::Caller;
@@ -78,21 +77,13 @@ impl Partita {
         };
         let has_job = steps.len() > 1;
         let steps = steps.into_iter().map(Step::or_stale).collect();
-        let plan = WritePlan::aside(steps);
-        let mut attempts = self.runner.attempts();
-        loop {
-            match self.runner.commit(&plan).await? {
-                Committed::Done => {
-                    if has_job {
-                        self.count_run(schedule, began);
-                    }
-                    return Ok(has_job);
-                }
-                // Another server has started it.
-                Committed::NotYet { failed, .. } if !failed.is_empty() => return Ok(false),
-                Committed::NotYet { cause, .. } => attempts.again(cause).await?,
-            }
+        // Another server may have started it.
+        let is_written = self.runner.commit_unless_failed(steps).await?;
+        let is_started = is_written && has_job;
+        if is_started {
+            self.count_run(schedule, began);
         }
+        Ok(is_started)
     }
 
     fn count_run(&self, schedule: &Schedule, began_millis: i64) {

@@ -9,8 +9,9 @@ use partita_store::request::{Scan, TransactAction};
 use partita_store::surroundings::{ManualClock, SeededEntropy};
 use partita_store::{Clock, ModelStore, Store};
 use partita_testkit::{Faults, FaultyStore};
+use partita_verify::DriftKind;
 
-use super::{Job, JobState, JobStatus, Progress, Referring, Task, TaskKind, Work};
+use super::{DroppedJob, Job, JobState, JobStatus, Progress, Referring, Task, TaskKind, Work};
 use crate::{Caller, Operation, Partita, Patience, PlanError, Surroundings};
 
 /// Books stand on shelves and belong to readers, who know how many they have. A book may be the
@@ -506,6 +507,57 @@ async fn what_cannot_be_done_rests_and_is_tried_again() {
     assert_eq!(stalled(&partita).await, 0);
     let left = counted(&*store).await;
     assert_eq!((left["Book"], left["cid"]), (125, 125), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_job_that_does_not_go_on_can_be_dropped() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    let clock = manual();
+    let partita = open(&store, clock.clone(), 1).await;
+    fill(&partita, 250).await;
+    let sequel = [
+        ("shelfId", "s"),
+        ("bookId", "sequel"),
+        ("readerId", "cid"),
+        ("sequelOf", "00100"),
+    ];
+    create(&partita, "Book", &sequel).await.unwrap();
+    delete(&partita, "Reader", &["bob"]).await.unwrap();
+    let id = only_job(&partita).await.id;
+    // Nothing is in its way as far as anybody knows.
+    assert_eq!(partita.drop_job(&id).await, Ok(DroppedJob::GoesOn));
+    assert_eq!(partita.run_jobs().await, Ok(0));
+    clock.advance(31_000);
+    let job = partita.stored_jobs(super::OPEN).await.unwrap().remove(0);
+    assert!(partita.claim(job, "somebody").await.unwrap().is_some());
+    assert_eq!(partita.drop_job(&id).await, Ok(DroppedJob::GoesOn), "held");
+    partita.take_over_jobs().await.unwrap();
+    assert_eq!(partita.run_jobs().await, Ok(0));
+
+    let before = counted(&*store).await;
+    assert_eq!(partita.drop_job("nothing").await, Ok(DroppedJob::Missing));
+    assert_eq!(partita.drop_job(&id).await, Ok(DroppedJob::Dropped));
+    assert_eq!(partita.drop_job(&id).await, Ok(DroppedJob::Missing));
+    let dropped = only_job(&partita).await;
+    assert_eq!((dropped.state, dropped.done), (JobState::Done, 125));
+    let why = dropped.last_error.unwrap_or_default();
+    assert!(why.starts_with("it was dropped: "), "{why}");
+    assert_eq!(stalled(&partita).await, 0);
+    // What it has not done is as it was, nobody does it later, and it is reported.
+    clock.advance(31_000);
+    assert_eq!(partita.run_jobs().await, Ok(0));
+    assert_eq!(counted(&*store).await, before);
+    let mut found = partita_verify::Collected::default();
+    partita.verify(&mut found).await.unwrap();
+    let open = &found.open;
+    assert!(
+        open.iter()
+            .any(|(drift, _)| drift.kind == DriftKind::Dangling),
+        "{open:?}"
+    );
+    // The book that is left would be one of the new reader's, who has not counted it.
+    let again = create(&partita, "Reader", &[("readerId", "bob"), ("name", "Bob")]).await;
+    assert!(again.is_err(), "{again:?}");
 }
 
 /// How many jobs do not go on.

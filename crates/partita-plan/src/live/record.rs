@@ -70,7 +70,7 @@ impl Recorded {
     }
 
     /// Whether it was recorded of the same text and variables.
-    pub(super) fn is_of(&self, design: &Design) -> bool {
+    pub(crate) fn is_of(&self, design: &Design) -> bool {
         self.text == design.origin.text && self.variables == design.origin.variables
     }
 

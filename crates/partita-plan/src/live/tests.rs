@@ -10,7 +10,7 @@ use partita_store::surroundings::ManualClock;
 use partita_store::{ModelStore, Store};
 use partita_testkit::{Faults, FaultyStore};
 
-use super::{DesignError, Settled, Start, Written, history, record, settle};
+use super::{DesignError, Settled, Start, Unrecorded, Written, history, record, settle};
 use crate::commit::run::{Patience, Runner};
 use crate::error::PlanError;
 use crate::operation::{Caller, Operation};
@@ -39,7 +39,7 @@ fn design(key: &str) -> Design {
 }
 
 async fn settled(design: Design, runner: &Runner, start: &mut Start) -> Result<Settled, PlanError> {
-    let settled = settle(design, runner, start).await?;
+    let settled = settle(design, runner, start, Unrecorded::Refused).await?;
     table::prepare(&settled.design, &*runner.store).await?;
     Ok(settled)
 }
@@ -170,8 +170,31 @@ async fn unrecorded() -> Arc<dyn Store> {
     store
 }
 
+/// Roles and rules would be read from items of which nobody knows who wrote them.
 #[tokio::test]
-async fn of_servers_that_start_at_once_beside_items_all_serve_one_design() {
+async fn items_without_a_recorded_design_are_looked_at_and_not_served() {
+    let store = unrecorded().await;
+    let expected = PlanError::Design(DesignError::NotAdopted {
+        table: "notes".to_owned(),
+        design: "notes".to_owned(),
+    });
+    let refused = Partita::open(design("NOTE"), store.clone()).await.err();
+    assert_eq!(refused, Some(expected));
+    let look = Partita::inspect(design("NOTE"), store.clone(), Surroundings::default());
+    look.await.unwrap();
+    assert!(
+        history(&design("NOTE"), store.clone())
+            .await
+            .unwrap()
+            .is_empty()
+    );
+    let taken = Partita::take_over(design("NOTE"), store.clone(), Surroundings::default());
+    taken.await.unwrap();
+    Partita::open(design("NOTE"), store).await.unwrap();
+}
+
+#[tokio::test]
+async fn of_those_who_take_items_over_at_once_all_serve_one_design() {
     let faults = Faults {
         conflict: 0.1,
         throttle: 0.2,
@@ -189,7 +212,7 @@ async fn of_servers_that_start_at_once_beside_items_all_serve_one_design() {
                 },
                 ..Surroundings::default()
             };
-            tokio::spawn(Partita::open_with(
+            tokio::spawn(Partita::take_over(
                 design(key),
                 faulty.clone(),
                 surroundings,

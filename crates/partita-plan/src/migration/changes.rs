@@ -6,7 +6,7 @@ use partita_design::difference::{
     AttributeAspect, Change, ChangeKind, Class, RecordName, Subject, Work, between,
 };
 use partita_design::types::AttributeType;
-use partita_design::union::{Served, union};
+use partita_design::union::{Disagreement, Served, interim, union};
 
 /// A change that stored data follow, and whether it can be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +37,20 @@ pub fn changes(old: &Design, new: &Design, drops: &[String]) -> Vec<PlannedChang
 /// Says of changes that both designs cannot be kept at once for.
 fn note_disagreements(old: &Design, new: &Design, changes: &mut [PlannedChange]) {
     let both = [Served::Old, Served::New].into_iter();
-    let wrong = both.filter_map(|served| union(old, new, served).err());
-    for wrong in wrong.flatten() {
+    let wrong: Vec<Disagreement> = match interim(old, new) {
+        Err(wrong) => wrong,
+        Ok(None) => both
+            .filter_map(|served| union(old, new, served).err())
+            .flatten()
+            .collect(),
+        Ok(Some(interim)) => {
+            let beside_old = both.map(|served| union(old, &interim, served));
+            let beside_new = [union(&interim, new, Served::Old)];
+            let unions = beside_old.chain(beside_new);
+            unions.filter_map(Result::err).flatten().collect()
+        }
+    };
+    for wrong in wrong {
         let is_of = |one: &PlannedChange| wrong.place.starts_with(&one.change.name());
         let at = changes.iter().position(is_of).unwrap_or(0);
         if let Some(change) = changes.get_mut(at) {
@@ -126,6 +138,9 @@ fn moved_obstacle(old: &Design, new: &Design, change: &Change) -> Option<String>
 fn changed_obstacle(new: &Design, change: &Change) -> Option<String> {
     match (&change.subject, change.work) {
         (Subject::Keep(_) | Subject::Guard(..), _) | (_, Work::KeepDefault) => None,
+        // They have interim names until the migration is over.
+        (Subject::Attribute(_, _, AttributeAspect::Value), Work::Derive)
+        | (Subject::Index(_) | Subject::IndexKey(..), _) => None,
         (Subject::Attribute(record, name, _), Work::Default) => {
             let record = new.find_entity(&record.name)?;
             let why = "something is derived from it, and would be computed anew: add another \

@@ -15,7 +15,8 @@ use tokio::sync::{Mutex, Notify, watch};
 use tracing::info;
 
 use super::changes::{PlannedChange, changes};
-use super::{Designs, Gate, Migration, MigrationError, Position, Stage, row, survey};
+use super::survey::Survey;
+use super::{Designs, Gate, Migration, MigrationError, Position, Stage, row};
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::live::{self, Recorded};
@@ -127,14 +128,9 @@ impl Current {
             }
             .into());
         }
-        let designs = Designs {
-            old: partita.design().clone(),
-            new,
-        };
-        check(&designs, &drops)?;
+        let designs = checked(partita.design().clone(), new, &drops)?;
         let records = live::recorded(&partita).await?;
         let live = records.last().ok_or(MigrationError::Nothing)?;
-        survey::refuse_in_the_way(&designs, live, &partita.runner).await?;
         let migration = Migration {
             number: last.map_or(1, |last| last.number + 1),
             from: live.number,
@@ -151,9 +147,49 @@ impl Current {
         };
         let put = migration.put(&partita.blueprint.sidecar);
         let blueprint = designs.blueprint(&migration)?;
-        self.step_over(blueprint, vec![TransactAction::Put(put)], &migration)
+        let survey = Survey::of_start(&designs, live, &blueprint, &partita).await?;
+        let actions = vec![TransactAction::Put(put)];
+        self.step_to(blueprint, actions, &migration, Some(survey))
             .await?;
         Ok(migration)
+    }
+
+    /// Makes a design the live one that stored data need not follow anew, without a restart: also one
+    /// that was live before, because it is asked for by name. [`None`] where data have to follow it.
+    pub async fn adopt(&self, new: &Design) -> Result<Option<Recorded>, PlanError> {
+        let partita = self.get();
+        live::refuse_other_name(&partita.design().name, new)?;
+        let is_needed = !changes(partita.design(), new, &[]).is_empty();
+        if is_needed || partita.runner.store.is_shared() || self.is_migrating().await? {
+            return Ok(None);
+        }
+        let records = live::recorded(&partita).await?;
+        let live = records.last().ok_or(MigrationError::Nothing)?;
+        if live.is_of(new) {
+            return Ok(Some(live.clone()));
+        }
+        live::newcomers::refuse_stored(new, live, &partita.runner).await?;
+        let blueprint = Blueprint::new(new.clone())?;
+        let survey = Survey::of_jobs(&blueprint, &partita).await?;
+        let number = live.number + 1;
+        let recorded = Recorded::new(new, number, partita.clock.now_millis());
+        let put = TransactAction::Put(recorded.put(&partita.blueprint.sidecar));
+        let is_recorded = async || {
+            let records = live::recorded(&partita).await?;
+            Ok(records.last().is_some_and(|live| *live == recorded))
+        };
+        self.step_over(&partita, blueprint, vec![put], is_recorded, Some(survey))
+            .await?;
+        info!(
+            design = new.name,
+            number, "the design is recorded by command"
+        );
+        Ok(Some(recorded))
+    }
+
+    async fn is_migrating(&self) -> Result<bool, PlanError> {
+        let last = self.migration().await?;
+        Ok(last.is_some_and(|last| !last.stage.is_over()))
     }
 
     /// Stops filling, until it is told to go on.
@@ -168,7 +204,7 @@ impl Current {
 
     async fn set_paused(&self, is_paused: bool) -> Result<Migration, PlanError> {
         let mut migration = self.open().await?;
-        if migration.stage != Stage::Kept {
+        if !migration.stage.is_filling() {
             return Err(wrong_stage(
                 &migration,
                 "only filling can be paused and resumed",
@@ -202,11 +238,16 @@ impl Current {
         let designs = self.designs(&migration).await?;
         let moved = migration.at(Stage::Switched);
         let blueprint = designs.blueprint(&moved)?;
-        let partita = self.get();
-        partita.refuse_lost_jobs(&blueprint).await?;
+        let survey = Survey::of_jobs(&blueprint, &self.get()).await?;
         let put = self.record(&designs.new).await?;
-        self.advance(&migration, Stage::Switched, blueprint, vec![put])
-            .await
+        self.advance(
+            &migration,
+            Stage::Switched,
+            blueprint,
+            Some(survey),
+            vec![put],
+        )
+        .await
     }
 
     /// Serves the new design alone, and removes what only the old one derives.
@@ -220,7 +261,7 @@ impl Current {
         }
         let designs = self.designs(&migration).await?;
         let blueprint = designs.blueprint(&migration.at(Stage::Completing))?;
-        self.advance(&migration, Stage::Completing, blueprint, Vec::new())
+        self.advance(&migration, Stage::Completing, blueprint, None, Vec::new())
             .await
     }
 
@@ -229,23 +270,29 @@ impl Current {
         let migration = self.open().await?;
         let designs = self.designs(&migration).await?;
         let partita = self.get();
+        let blueprint = designs.blueprint(&migration.at(Stage::RollingBack))?;
         let mut also = Vec::new();
-        match migration.stage {
-            Stage::Kept | Stage::Filled => {}
+        let survey = match migration.stage {
+            Stage::Kept | Stage::Filled => Survey::of_jobs(&blueprint, &partita).await?,
             Stage::Switched => {
                 refuse_lasting(&designs)?;
-                survey::refuse_unfit(&designs, &partita.runner).await?;
+                let survey = Survey::of_return(&designs, &blueprint, &partita).await?;
                 also.push(self.record(&designs.old).await?);
+                survey
             }
             _ => {
                 let what = "it can be rolled back until it is completed";
                 return Err(wrong_stage(&migration, what));
             }
-        }
-        let blueprint = designs.blueprint(&migration.at(Stage::RollingBack))?;
-        partita.refuse_lost_jobs(&blueprint).await?;
-        self.advance(&migration, Stage::RollingBack, blueprint, also)
-            .await
+        };
+        self.advance(
+            &migration,
+            Stage::RollingBack,
+            blueprint,
+            Some(survey),
+            also,
+        )
+        .await
     }
 
     /// The write that records a design as the live one.
@@ -265,12 +312,14 @@ impl Current {
         live::designs_of(migration, &records, &partita.design().origin.given)
     }
 
-    /// Moves on to another stage, with everything that goes with it.
+    /// Moves on to another stage with everything that goes with it, if what a survey has looked at
+    /// is still so.
     pub(super) async fn advance(
         &self,
         migration: &Migration,
         stage: Stage,
         blueprint: Blueprint,
+        survey: Option<Survey>,
         mut also: Vec<TransactAction>,
     ) -> Result<Migration, PlanError> {
         let partita = self.get();
@@ -281,26 +330,59 @@ impl Current {
             since_millis: now,
             ..migration.at(stage)
         };
-        self.step_over(blueprint, also, &moved).await?;
+        self.step_to(blueprint, also, &moved, survey).await?;
         Ok(moved)
     }
 
-    /// Writes while no commit is under way, and plans with another blueprint from then on.
-    async fn step_over(
+    /// Steps over to a stage of a migration.
+    async fn step_to(
         &self,
-        mut blueprint: Blueprint,
+        blueprint: Blueprint,
         actions: Vec<TransactAction>,
         migration: &Migration,
+        survey: Option<Survey>,
     ) -> Result<(), PlanError> {
-        let partita = self.get();
+        let is_written = async || {
+            let stored = self.migration().await?;
+            Ok(stored.is_some_and(|stored| stored.is_step(migration)))
+        };
+        self.step_over(&self.get(), blueprint, actions, is_written, survey)
+            .await?;
+        info!(
+            design = self.get().design().name,
+            migration = migration.number,
+            stage = migration.stage.word(),
+            "the migration has come to another stage"
+        );
+        Ok(())
+    }
+
+    /// Writes while no commit is under way, and plans with another blueprint from then on. Where the
+    /// store does not say whether it has written, `is_written` finds out. What was decided on what was
+    /// `seen` is not done where somebody has moved on since.
+    async fn step_over(
+        &self,
+        seen: &Arc<Partita>,
+        mut blueprint: Blueprint,
+        actions: Vec<TransactAction>,
+        is_written: impl AsyncFnOnce() -> Result<bool, PlanError>,
+        survey: Option<Survey>,
+    ) -> Result<(), PlanError> {
+        let partita = seen;
         blueprint.keeps_files = partita.blueprint.keeps_files;
         #[cfg(test)]
         if let Some(beside) = &mut blueprint.beside {
             beside.mistake = self.mistake;
         }
         let mut moves = partita.runner.gate.close().await?;
+        if !Arc::ptr_eq(partita, &self.get()) {
+            return Err(MigrationError::Moved.into());
+        }
         // A repair takes its lock behind the gate, so none begins to write from here on.
-        refuse_beside_repair(&partita).await?;
+        refuse_beside_repair(partita).await?;
+        if let Some(survey) = survey {
+            survey.settle(&blueprint).await?;
+        }
         let request = TransactWriteItems {
             actions,
             token: Some(partita.runner.token()),
@@ -310,8 +392,7 @@ impl Current {
             Ok(_) => {}
             Err((ErrorKind::ConditionFailed, _)) => return Err(MigrationError::Moved.into()),
             Err((ErrorKind::OutcomeUnknown, error)) => {
-                let stored = self.migration().await?;
-                if !stored.is_some_and(|stored| stored.is_step(migration)) {
+                if !is_written().await? {
                     return Err(error.into());
                 }
             }
@@ -330,12 +411,6 @@ impl Current {
         drop(moves);
         self.moves.send_modify(|moves| *moves += 1);
         self.work.notify_one();
-        info!(
-            design = partita.design().name,
-            migration = migration.number,
-            stage = migration.stage.word(),
-            "the migration has come to another stage"
-        );
         Ok(())
     }
 }
@@ -426,9 +501,8 @@ fn refuse_lasting(designs: &Designs) -> Result<(), PlanError> {
 }
 
 /// Refuses what cannot be carried out, or what would make writes too large.
-fn check(designs: &Designs, drops: &[String]) -> Result<(), PlanError> {
-    let Designs { old, new } = designs;
-    let changes = changes(old, new, drops);
+fn checked(old: Design, new: Design, drops: &[String]) -> Result<Designs, PlanError> {
+    let changes = changes(&old, &new, drops);
     if changes.is_empty() {
         return Err(MigrationError::NotNeeded.into());
     }
@@ -444,8 +518,9 @@ fn check(designs: &Designs, drops: &[String]) -> Result<(), PlanError> {
         let sizes = sizes(design).into_iter();
         sizes.map(|size| size.actions).max().unwrap_or(0)
     };
-    let own = most(old).max(most(new));
-    for stage in [Stage::Kept, Stage::Switched] {
+    let designs = Designs::new(old, new)?;
+    let own = most(&designs.old).max(most(&designs.new));
+    for stage in designs.keeping() {
         let together = most(&designs.union(stage)?.design);
         if together > TRANSACTION_ACTIONS_MAX.max(own) {
             let line = format!(
@@ -456,7 +531,7 @@ fn check(designs: &Designs, drops: &[String]) -> Result<(), PlanError> {
             return Err(MigrationError::Unable { changes }.into());
         }
     }
-    Ok(())
+    Ok(designs)
 }
 
 fn wrong_stage(migration: &Migration, what: &'static str) -> PlanError {

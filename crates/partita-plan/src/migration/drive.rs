@@ -31,25 +31,45 @@ impl Current {
             };
             on_progress(&migration);
             match migration.stage {
-                Stage::Kept if migration.is_paused => return Ok(Some(migration)),
+                Stage::Kept | Stage::Naming if migration.is_paused => return Ok(Some(migration)),
                 Stage::Kept => {
-                    create_indexes(&self.get()).await?;
-                    if self.backfill(&mut migration, on_progress).await? {
-                        let designs = self.designs(&migration).await?;
-                        let blueprint = designs.blueprint(&migration.at(Stage::Filled))?;
-                        self.advance(&migration, Stage::Filled, blueprint, Vec::new())
-                            .await?;
-                    }
+                    self.fill(&mut migration, Stage::Filled, on_progress)
+                        .await?;
+                }
+                Stage::Naming => {
+                    self.fill(&mut migration, Stage::Clearing, on_progress)
+                        .await?;
                 }
                 Stage::Filled | Stage::Switched => {
                     self.sweep(&mut migration).await?;
                     return Ok(Some(migration));
                 }
-                Stage::Completing => self.clear(&mut migration, Stage::Completed).await?,
-                Stage::RollingBack => self.clear(&mut migration, Stage::RolledBack).await?,
+                Stage::Completing => {
+                    let designs = self.designs(&migration).await?;
+                    self.clear(&migration, designs.after_completing()).await?;
+                }
+                Stage::Clearing => self.clear(&migration, Stage::Completed).await?,
+                Stage::RollingBack => self.clear(&migration, Stage::RolledBack).await?,
                 Stage::Completed | Stage::RolledBack => return Ok(Some(migration)),
             }
         }
+    }
+
+    /// Gives all items what they lack, and moves on if all of them have it.
+    async fn fill(
+        &self,
+        migration: &mut Migration,
+        then: Stage,
+        on_progress: OnProgress<'_>,
+    ) -> Result<(), PlanError> {
+        create_indexes(&self.get()).await?;
+        if self.backfill(migration, on_progress).await? {
+            let designs = self.designs(migration).await?;
+            let blueprint = designs.blueprint(&migration.at(then))?;
+            self.advance(migration, then, blueprint, None, Vec::new())
+                .await?;
+        }
+        Ok(())
     }
 
     /// Removes marks that nobody asks for any more.
@@ -65,12 +85,12 @@ impl Current {
     }
 
     /// Removes everything of the design that is no longer planned with.
-    async fn clear(&self, migration: &mut Migration, over: Stage) -> Result<(), PlanError> {
+    async fn clear(&self, migration: &Migration, then: Stage) -> Result<(), PlanError> {
         let partita = self.get();
         let designs = self.designs(migration).await?;
         let union = designs.union(migration.stage)?;
-        let leaving = match over {
-            Stage::Completed => Leaving {
+        let leaving = match migration.stage {
+            Stage::Completing => Leaving {
                 drops: migration.drops.clone(),
                 defaults: given_defaults(&designs.old, &designs.new),
             },
@@ -79,8 +99,9 @@ impl Current {
         removal::remove_aside(&partita, &union, &leaving).await?;
         removal::remove_marks(&partita, migration.number).await?;
         removal::delete_indexes(&partita, &union).await?;
-        let blueprint = designs.blueprint(&migration.at(over))?;
-        self.advance(migration, over, blueprint, Vec::new()).await?;
+        let blueprint = designs.blueprint(&migration.at(then))?;
+        self.advance(migration, then, blueprint, None, Vec::new())
+            .await?;
         Ok(())
     }
 }
@@ -113,7 +134,7 @@ async fn create_indexes(partita: &Partita) -> Result<(), PlanError> {
     Ok(())
 }
 
-pub(super) async fn change_table(
+pub(crate) async fn change_table(
     store: &dyn Store,
     table: &TableName,
     change: TableChange,

@@ -4,6 +4,9 @@
 //! item that already has an attribute of a name that the new design derives is listed, and so is one
 //! at a key of a record that the new design adds.
 
+use std::sync::Arc;
+
+use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_core::{Item, Map, printable};
 use partita_design::design::record::UNIQUE_SORT;
 use partita_design::design::{Attribute, Record, Source, Table};
@@ -14,35 +17,183 @@ use partita_store::StoreError;
 use partita_store::request::Scan;
 use partita_store::table::TableName;
 
+use super::gate::Observer;
 use super::{Designs, MigrationError, Stage};
-use crate::commit::run::Runner;
+use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::live::{Recorded, newcomers};
+use crate::partita::Partita;
+use crate::place::Address;
 
 /// Items that are listed at most.
 const LISTED_MAX: usize = 20;
 
-/// Refuses a migration that would write over something, or to which items do not fit.
-pub(super) async fn refuse_in_the_way(
-    designs: &Designs,
-    live: &Recorded,
-    runner: &Runner,
-) -> Result<(), PlanError> {
-    newcomers::refuse_stored(&designs.new, live, runner).await?;
-    let union = designs.union(Stage::Kept)?;
-    let found = list(&union, runner, |union, table, record, item| {
-        in_the_way(union, table, record, item).or_else(|| misfit(union, table, record, item))
-    });
-    found.await?.refuse()
+/// Places that are looked at while no write passes.
+const LOOKED_AT_MAX: usize = 1_000;
+
+/// How often it is looked at what was written meanwhile, until that is little.
+const ROUNDS_MAX: usize = 10;
+
+/// All that is stored, looked at before a stage moves.
+///
+/// Looking takes as long as there are items, and callers write meanwhile. What they write is noted
+/// and looked at in turn: first beside them, and the rest behind the closed gate
+/// ([`Survey::settle`]), which is little and takes a moment. INVARIANT: when the stage moves, all
+/// that is stored was looked at since it was last written.
+pub(super) struct Survey {
+    partita: Arc<Partita>,
+    /// What is looked for in the items, if they can be in the way.
+    sought: Option<(Union, Judge)>,
+    written: Observer,
 }
 
-/// Refuses to go back to a design that has no place for what callers have given since.
-pub(super) async fn refuse_unfit(designs: &Designs, runner: &Runner) -> Result<(), PlanError> {
-    let union = designs.union(Stage::RollingBack)?;
-    let found = list(&union, runner, |union, table, record, item| {
-        unfit(union, table, record, item)
-    });
-    found.await?.refuse()
+impl Survey {
+    /// Refuses a migration that would write over something, or to which items do not fit.
+    pub(super) async fn of_start(
+        designs: &Designs,
+        live: &Recorded,
+        next: &Blueprint,
+        partita: &Arc<Partita>,
+    ) -> Result<Survey, PlanError> {
+        let union = designs.union(Stage::Kept)?;
+        let judge: Judge = |union, table, record, item| {
+            in_the_way(union, table, record, item).or_else(|| misfit(union, table, record, item))
+        };
+        let survey = Survey::begin(partita, Some((union, judge))).await?;
+        newcomers::refuse_stored(&designs.new, live, &partita.runner).await?;
+        survey.look(next).await
+    }
+
+    /// Refuses a step after which jobs have no place.
+    pub(super) async fn of_jobs(
+        next: &Blueprint,
+        partita: &Arc<Partita>,
+    ) -> Result<Survey, PlanError> {
+        Survey::begin(partita, None).await?.look(next).await
+    }
+
+    /// Refuses to go back to a design that has no place for what callers have given since.
+    pub(super) async fn of_return(
+        designs: &Designs,
+        next: &Blueprint,
+        partita: &Arc<Partita>,
+    ) -> Result<Survey, PlanError> {
+        let union = designs.union(Stage::RollingBack)?;
+        let survey = Survey::begin(partita, Some((union, unfit))).await?;
+        survey.look(next).await
+    }
+
+    async fn begin(
+        partita: &Arc<Partita>,
+        sought: Option<(Union, Judge)>,
+    ) -> Result<Survey, PlanError> {
+        Ok(Survey {
+            partita: partita.clone(),
+            sought,
+            written: partita.runner.gate.observe().await?,
+        })
+    }
+
+    /// Looks at everything, and at what was written meanwhile until that is little.
+    async fn look(self, next: &Blueprint) -> Result<Survey, PlanError> {
+        self.partita.refuse_lost_jobs(next).await?;
+        self.look_at_all().await?.refuse()?;
+        for _ in 0..ROUNDS_MAX {
+            let written = self.written.take().ok_or(MigrationError::Busy)?;
+            let is_little = written.len() <= LOOKED_AT_MAX;
+            self.look_at(next, written.into_iter().collect()).await?;
+            if is_little {
+                return Ok(self);
+            }
+        }
+        Err(MigrationError::Busy.into())
+    }
+
+    /// Looks at what was written since. The gate is closed.
+    pub(super) async fn settle(&self, next: &Blueprint) -> Result<(), PlanError> {
+        let written = self.written.take().ok_or(MigrationError::Busy)?;
+        if written.len() > LOOKED_AT_MAX {
+            return Err(MigrationError::Busy.into());
+        }
+        self.look_at(next, written.into_iter().collect()).await
+    }
+
+    async fn look_at(&self, next: &Blueprint, places: Vec<Address>) -> Result<(), PlanError> {
+        let Partita {
+            runner, blueprint, ..
+        } = &*self.partita;
+        let mut found = Obstructing::default();
+        let mut jobs = Vec::new();
+        for places in places.chunks(BATCH_GET_KEYS_MAX) {
+            let items = runner.read_items(places).await?;
+            for (place, item) in places.iter().zip(items) {
+                let Some(item) = item else { continue };
+                if place.table == blueprint.sidecar {
+                    jobs.extend(self.partita.lost_job(place, &item, next)?);
+                } else {
+                    self.judge(&place.table, &item, &mut found);
+                }
+            }
+        }
+        found.refuse()?;
+        if jobs.is_empty() {
+            Ok(())
+        } else {
+            Err(MigrationError::Jobs { jobs }.into())
+        }
+    }
+
+    async fn look_at_all(&self) -> Result<Obstructing, PlanError> {
+        let mut found = Obstructing::default();
+        let Some((union, _)) = &self.sought else {
+            return Ok(found);
+        };
+        for table in &union.design.tables {
+            let name: TableName = table.name.parse()?;
+            let mut scan = Scan {
+                consistent: true,
+                ..Scan::new(name.clone())
+            };
+            loop {
+                let page = match self.partita.runner.scan(&scan).await {
+                    Err(PlanError::Store(StoreError::TableNotFound { .. })) => break,
+                    page => page?,
+                };
+                for item in &page.items {
+                    self.judge(&name, item, &mut found);
+                }
+                match page.last_key {
+                    None => break,
+                    last_key => scan.start_after = last_key,
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn judge(&self, name: &TableName, item: &Item, found: &mut Obstructing) {
+        let Some((union, judge)) = &self.sought else {
+            return;
+        };
+        let mut tables = union.design.tables.iter().enumerate();
+        let Some((at, table)) = tables.find(|(_, table)| table.name == name.as_str()) else {
+            return;
+        };
+        let mut records = union.design.records.iter();
+        let record = records.find(|record| {
+            record.table.index() == at
+                && record.is_marked(table, item)
+                && record.attributes_of(table, item).is_some()
+        });
+        if let Some(record) = record
+            && let Some(what) = judge(union, table, record, item)
+        {
+            found.count += 1;
+            if found.items.len() < LISTED_MAX {
+                found.items.push(line(table, record, item, &what));
+            }
+        }
+    }
 }
 
 /// Items that are in the way.
@@ -65,43 +216,6 @@ impl Obstructing {
 
 /// What is wrong with an item of a record.
 type Judge = fn(&Union, &Table, &Record, &Item) -> Option<String>;
-
-async fn list(union: &Union, runner: &Runner, judge: Judge) -> Result<Obstructing, PlanError> {
-    let mut found = Obstructing::default();
-    for (at, table) in union.design.tables.iter().enumerate() {
-        let records = union.design.records.iter();
-        let records: Vec<&Record> = records.filter(|one| one.table.index() == at).collect();
-        let mut scan = Scan {
-            consistent: true,
-            ..Scan::new(table.name.parse::<TableName>()?)
-        };
-        loop {
-            let page = match runner.scan(&scan).await {
-                Err(PlanError::Store(StoreError::TableNotFound { .. })) => break,
-                page => page?,
-            };
-            for item in &page.items {
-                let is_of = |record: &&&Record| {
-                    record.is_marked(table, item) && record.attributes_of(table, item).is_some()
-                };
-                let Some(record) = records.iter().find(is_of) else {
-                    continue;
-                };
-                if let Some(what) = judge(union, table, record, item) {
-                    found.count += 1;
-                    if found.items.len() < LISTED_MAX {
-                        found.items.push(line(table, record, item, &what));
-                    }
-                }
-            }
-            match page.last_key {
-                None => break,
-                last_key => scan.start_after = last_key,
-            }
-        }
-    }
-    Ok(found)
-}
 
 fn line(table: &Table, record: &Record, item: &Item, what: &str) -> String {
     let key = |name: &str| item.get(name).and_then(|one| one.as_str()).unwrap_or("");

@@ -85,7 +85,8 @@ async fn derived_data_are_exact_beside_writers_and_faults() {
 /// A process that ends anywhere goes on where the sidecar says.
 #[tokio::test]
 async fn a_migration_goes_on_after_any_number_of_requests() {
-    for Case { name, old, new } in cases().into_iter().filter(|one| one.name == "all at once") {
+    let cases = cases().into_iter();
+    for Case { name, old, new } in cases.filter(|one| one.name.starts_with("all at once")) {
         for requests in (1..400).step_by(if long(0, 1) == 1 { 1 } else { 13 }) {
             for end in [End::Completed, End::RolledBack] {
                 let context = format!("{name}, ended after {requests}, {end:?}");
@@ -148,6 +149,145 @@ async fn what_cannot_be_taken_back_is_refused_with_a_list() {
         items[0].contains("STORY#s9") && items[0].contains("`language`"),
         "{items:?}"
     );
+}
+
+/// Callers write while a rollback looks at all items: either it is refused, or they are.
+#[tokio::test]
+async fn what_is_written_while_a_rollback_looks_at_the_items_is_not_lost() {
+    let case = cases().into_iter();
+    let mut case = case.filter(|one| one.name == "a required attribute with a default");
+    let Case { old, new, .. } = case.next().expect("it is there");
+    let (mut refused, mut went_back) = (0, 0);
+    for seed in 0..60 {
+        let mut press = Press::open(&old, seed).await;
+        press.write_some(20).await;
+        let _ = press.author("a0", "ann").await;
+        press.migrate(&new, End::Switched).await.unwrap();
+        press.begin_faults();
+        let writer = async {
+            for _ in 0..seed / 3 {
+                tokio::task::yield_now().await;
+            }
+            press.try_story_in("s90", "de").await
+        };
+        let (rolled, created) = futures::join!(press.current.roll_back(), writer);
+        match (&rolled, &created) {
+            (Ok(_), _) => {
+                // What was created after it was created under the old design.
+                let items = press.items().await;
+                let mut given = items.iter().filter_map(|item| item.get("language"));
+                assert!(!given.any(|one| *one == "de".into()), "{seed}");
+                went_back += 1;
+            }
+            (Err(error), Ok(())) => {
+                let is_listed = matches!(
+                    error,
+                    PlanError::Migration(MigrationError::InTheWay { count: 1, .. })
+                );
+                refused += usize::from(is_listed);
+                // Nothing has changed, and writes pass.
+                let migration = press.current.migration().await.unwrap().unwrap();
+                assert_eq!(migration.stage, Stage::Switched);
+                let _ = press.try_story_in("s91", "en").await;
+            }
+            (Err(_), Err(_)) => {}
+        }
+    }
+    assert!(refused > 0 && went_back > 0, "{refused}, {went_back}");
+}
+
+/// What both designs declare otherwise has one name for callers, and the value of the design that is
+/// served, in every stage; and nothing is left of the names between.
+#[tokio::test]
+async fn what_is_declared_otherwise_has_one_name_and_one_value_in_every_stage() {
+    let case = cases().into_iter();
+    let mut case = case.filter(|one| one.name == "another count that an index is over");
+    let Case { old, new, .. } = case.next().expect("it is there");
+    for end in [End::Completed, End::RolledBack, End::SwitchedBack] {
+        let press = Press::open(&old, 1).await;
+        press.author("a0", "ann").await.unwrap();
+        press.story("s1").await.unwrap();
+        for weight in 1..4 {
+            press
+                .like("s1", &format!("u{weight}"), weight)
+                .await
+                .unwrap();
+        }
+        press.expect_likes(3).await;
+        press.start(&new).await.unwrap();
+        press.expect_likes(3).await;
+        press.drive().await;
+        press.expect_likes(3).await;
+        if end == End::RolledBack {
+            press.current.roll_back().await.unwrap();
+        } else {
+            press.current.switch().await.unwrap();
+            press.expect_likes(2).await;
+        }
+        match end {
+            End::Completed => drop(press.current.complete().await.unwrap()),
+            End::SwitchedBack => drop(press.current.roll_back().await.unwrap()),
+            _ => {}
+        }
+        let likes = if end == End::Completed { 2 } else { 3 };
+        press.expect_likes(likes).await;
+        let mut stages = Vec::new();
+        let mut note = |migration: &Migration| stages.push(migration.stage);
+        let driving = press.current.drive(&mut note);
+        let reading = async {
+            for _ in 0..40 {
+                press.expect_likes(likes).await;
+            }
+        };
+        press.begin_faults();
+        let (driven, ()) = futures::join!(driving, reading);
+        // Something may have failed on the way.
+        if driven.is_err() {
+            press.drive().await;
+        }
+        assert_eq!(stages.contains(&Stage::Naming), end == End::Completed);
+        press.expect_likes(likes).await;
+        press.expect_settled("settled").await;
+        let text = format!("{:?}", press.items().await);
+        assert!(!text.contains('~'), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_have_an_interim_name_is_refused_before_anything_is_written() {
+    let old = cases()
+        .into_iter()
+        .find(|one| one.name == "a view that keeps a new count");
+    let old = old.expect("it is there").new;
+    let new = old.replace("count of Like", "count of Like where weight > 1");
+    let press = Press::open(&old, 1).await;
+    let refused = press.start(&new).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("decides which records a view has"),
+        "{refused}"
+    );
+    assert!(press.current.migration().await.unwrap().is_none());
+}
+
+/// What an item would copy may be gone already. It has nothing then, until it is there again.
+#[tokio::test]
+async fn a_copy_of_what_is_gone_is_missing_by_right() {
+    let case = cases().into_iter().find(|one| one.name == "a copy");
+    let Case { old, new, .. } = case.expect("it is there");
+    let press = Press::open(&old, 1).await;
+    press.author("a0", "ann").await.unwrap();
+    press.story("s1").await.unwrap();
+    press.like("s1", "u1", 1).await.unwrap();
+    press.remove_story("s1").await.unwrap();
+    press.migrate(&new, End::Completed).await.unwrap();
+    press.expect_settled("gone").await;
+    press.weigh("s1", "u1", 2).await.unwrap();
+    press.story("s1").await.unwrap();
+    press.expect_settled("there again").await;
+    let items = press.items().await;
+    let like = items.iter().find(|item| item["Kind"] == "Like".into());
+    let like = like.expect("it outlives its story");
+    assert_eq!(like["title"], "t".into());
 }
 
 #[tokio::test]

@@ -3,12 +3,11 @@
 use partita_core::expression::KeyCondition;
 use partita_design::design::EffectTarget;
 use partita_design::sidecar::OUTBOX;
-use partita_store::ErrorKind;
 use partita_store::request::{DeleteItem, PutItem, Query, ReturnValues, TransactAction};
 
 use super::message::Channel;
-use crate::commit::run::Committed;
-use crate::commit::{Step, WritePlan};
+use crate::commit::Step;
+use crate::commit::run::is_passing;
 use crate::error::PlanError;
 use crate::partita::Partita;
 use crate::sidecar;
@@ -63,38 +62,19 @@ impl Partita {
 
     /// Removes a row of the sidecar.
     pub(crate) async fn remove_row(&self, request: DeleteItem) -> Result<(), PlanError> {
-        let mut attempts = self.runner.attempts();
-        loop {
-            let deleted = self
-                .runner
+        let runner = &self.runner;
+        let delete = || {
+            runner
                 .store
-                .delete_item(request.clone(), ReturnValues::None);
-            match deleted.await {
-                Ok(_) => return Ok(()),
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        ErrorKind::Retry | ErrorKind::Conflict | ErrorKind::OutcomeUnknown
-                    ) =>
-                {
-                    attempts.again(PlanError::from(error)).await?;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
+                .delete_item(request.clone(), ReturnValues::None)
+        };
+        runner.ask_while(is_passing, delete).await?;
+        Ok(())
     }
 
     /// Moves a message. Says whether it was still there.
     pub(crate) async fn move_row(&self, actions: Vec<TransactAction>) -> Result<bool, PlanError> {
         let steps = actions.into_iter().map(Step::or_stale).collect();
-        let plan = WritePlan::aside(steps);
-        let mut attempts = self.runner.attempts();
-        loop {
-            match self.runner.commit(&plan).await? {
-                Committed::Done => return Ok(true),
-                Committed::NotYet { failed, .. } if !failed.is_empty() => return Ok(false),
-                Committed::NotYet { cause, .. } => attempts.again(cause).await?,
-            }
-        }
+        self.runner.commit_unless_failed(steps).await
     }
 }

@@ -1,28 +1,22 @@
 //! Texts of mails, sealed from the transaction that records them to their delivery.
 
+use std::sync::Arc;
+
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use sha2::{Digest as _, Sha256};
 
+use crate::keyring::KeyRing;
+
 const NONCE_BYTES: usize = 24;
 
 /// Seals and opens texts.
-pub(crate) struct TextSeal {
-    cipher: XChaCha20Poly1305,
-}
+pub(crate) struct TextSeal(Arc<KeyRing<[u8; 32]>>);
 
 impl TextSeal {
-    /// The seal of processes that share a key for cursors. The two purposes have different keys.
-    pub(crate) fn new(cursor_key: &[u8; 32]) -> Self {
-        let digest = Sha256::new()
-            .chain_update(b"partita outbox v1")
-            .chain_update(cursor_key)
-            .finalize();
-        let mut key = [0; 32];
-        key.copy_from_slice(&digest);
-        TextSeal {
-            cipher: XChaCha20Poly1305::new(&key.into()),
-        }
+    /// The seal of processes that share keys for cursors.
+    pub(crate) fn new(cursor_keys: Arc<KeyRing<[u8; 32]>>) -> Self {
+        TextSeal(cursor_keys)
     }
 
     /// Seals the text of the message with that id. Planning draws nothing, so that the nonce is made
@@ -39,21 +33,31 @@ impl TextSeal {
             msg: text.as_bytes(),
             aad: id.as_bytes(),
         };
-        let sealed = self
-            .cipher
+        let sealed = cipher(&self.0.keys()[0])
             .encrypt(&XNonce::from(nonce), payload)
             .expect("a text is far smaller than the cipher's limit");
         [&nonce[..], &sealed].concat()
     }
 
-    /// The text, if it was sealed under the same secret for the message with that id.
+    /// The text, if it was sealed under one of the secrets for the message with that id.
     pub(crate) fn open(&self, id: &str, bytes: &[u8]) -> Option<String> {
         let (nonce, sealed) = bytes.split_first_chunk::<NONCE_BYTES>()?;
-        let payload = Payload {
-            msg: sealed,
-            aad: id.as_bytes(),
-        };
-        let text = self.cipher.decrypt(&XNonce::from(*nonce), payload).ok()?;
+        let text = self.0.keys().iter().find_map(|key| {
+            let payload = Payload {
+                msg: sealed,
+                aad: id.as_bytes(),
+            };
+            cipher(key).decrypt(&XNonce::from(*nonce), payload).ok()
+        })?;
         String::from_utf8(text).ok()
     }
+}
+
+/// Cursors and texts have different keys.
+fn cipher(cursor_key: &[u8; 32]) -> XChaCha20Poly1305 {
+    let key = Sha256::new()
+        .chain_update(b"partita outbox v1")
+        .chain_update(cursor_key)
+        .finalize();
+    XChaCha20Poly1305::new(&<[u8; 32]>::from(key).into())
 }

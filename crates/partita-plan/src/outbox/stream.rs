@@ -29,7 +29,7 @@ use crate::error::PlanError;
 use crate::react::outgoing::subject_of;
 use crate::sidecar;
 
-/// Records that are read at once.
+/// Records that one request reads.
 const PAGE_RECORDS: usize = 64;
 /// Items whose changes are sent side by side.
 const WIDTH: usize = 8;
@@ -37,7 +37,8 @@ const WIDTH: usize = 8;
 const EMPTY_PAGES_MAX: usize = 5;
 /// How often a stream is looked at for new records.
 const PAUSE: Duration = Duration::from_secs(1);
-/// A stream keeps its records for a day. What was not taken by then is parked.
+/// A stream keeps its records for a day. What was not taken four hours before that is parked, while
+/// it can still be read.
 const RECORD_MILLIS_MAX: i64 = 20 * 3_600_000;
 /// How long it is remembered how far a shard was sent. Its records are gone long before.
 const KEPT_SECONDS: i64 = 7 * 86_400;
@@ -462,5 +463,6 @@ fn shown(blueprint: &Blueprint, record: &Record, item: &Map) -> Json {
     for attribute in record.attributes.iter().filter(|one| one.secret) {
         nested::remove(&mut item, &attribute.name);
     }
+    blueprint.name_shown(record, &mut item);
     plain::to_json(&Value::M(item))
 }

@@ -37,7 +37,8 @@ impl PatternRead<'_> {
     pub(super) async fn page(&self, position: Option<Position>) -> Result<Answer, PlanError> {
         let mut behind = match position {
             None => None,
-            Some(Position::Key(key)) => Some(key),
+            // After a migration an index may have other keys.
+            Some(Position::Key(key)) if self.key_of(&key) == key => Some(key),
             Some(_) => return Err(PlanError::BadCursor),
         };
         let mut records = Vec::new();

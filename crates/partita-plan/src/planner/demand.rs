@@ -95,6 +95,18 @@ impl<'a> Planner<'a> {
         record.is_some_and(|record| blueprint.is_aside_attribute(record, &fault.attribute))
     }
 
+    /// Stores the defaults of attributes that indexes hold by themselves, in an item that lacks them
+    /// and is changed: it is read as having them, but it is in an index by what is stored.
+    pub(super) fn complete_keys(&mut self, at: EntryId, record: &Record) {
+        let blueprint = self.context.blueprint;
+        let indexes = blueprint.design[record.table].indexes.iter();
+        let keys = indexes.flat_map(|index| [Some(&index.partition), index.sort.as_ref()]);
+        let native = keys.flatten().filter(|key| key.native);
+        for name in native.map(|key| key.name.as_str()) {
+            self.settle_default(at, record, name);
+        }
+    }
+
     /// Gives an item the default that it is read as having, before the design has another one.
     fn settle_default(&mut self, at: EntryId, record: &Record, name: &str) {
         let entry = self.entry_mut(at);

@@ -80,7 +80,7 @@ impl FileChanges {
 impl<'a> Planner<'a> {
     /// Gives the files that an item takes over the names that they will have: uploads of the
     /// caller, and files of other items where the value was lent by them.
-    pub(super) fn take_files(
+    pub(crate) fn take_files(
         &mut self,
         entity: &'a design::Record,
         old: Option<&Map>,

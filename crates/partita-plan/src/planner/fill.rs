@@ -20,6 +20,7 @@ use crate::error::{FaultRule, PlanError};
 use crate::evaluate::{ItemScope, Known};
 #[cfg(test)]
 use crate::migration::Mistake;
+use crate::migration::Stage;
 use crate::place::Address;
 use crate::request::input::fault_of_value;
 
@@ -77,7 +78,10 @@ impl<'a> Planner<'a> {
                 }
             }
         })?;
-        self.check_filled(record, aside, &item);
+        // Under its interim name it was checked.
+        if filling.stage == Stage::Kept {
+            self.check_filled(record, aside, &item);
+        }
         self.entry_mut(at).after = Some(Rc::new(item));
         Ok(())
     }

@@ -1,168 +1,23 @@
-//! An item created, changed or deleted.
+//! An item that is there: changed, deleted, restored.
 
 use std::collections::HashSet;
 use std::rc::Rc;
 
 use partita_core::expression::Path;
 use partita_core::{Map, Number, Value};
-use partita_design::design::{Access, Record, Repeat, SoftDelete};
+use partita_design::design::{Access, Record, SoftDelete};
+use partita_design::nested;
 use partita_design::template::dotted;
 
-use super::values::{Beginning, compute};
 use super::{By, Planner};
 use crate::commit::emit::is_unchanged;
-use crate::draft::{Entry, EntryId, Refusal};
-use crate::error::{FaultRule, PlanError};
-use crate::evaluate::Composed;
-use crate::files::names;
+use crate::draft::{Entry, EntryId};
+use crate::error::PlanError;
 use crate::lapse::lapsed;
 use crate::request::input::{Changes, Slot};
 use crate::request::rules::Asked;
-use partita_design::nested;
 
 impl<'a> Planner<'a> {
-    /// A new item. Where one is there already, the entity says whether that is refused, ignored,
-    /// or an update.
-    pub(crate) fn create(
-        &mut self,
-        entity: &'a Record,
-        given: &Changes<'a>,
-        by: By,
-    ) -> Result<EntryId, PlanError> {
-        let new = self.compose(entity, given);
-        self.put_composed(given, new, by)
-    }
-
-    /// What a new item holds: what is given, and what is computed from it.
-    pub(crate) fn compose(&mut self, entity: &'a Record, given: &Changes<'a>) -> Composed<'a> {
-        let mut item = Map::with_capacity(room(entity));
-        for (slot, value) in &given.set {
-            put(&mut item, slot, value.clone());
-        }
-        self.begin(entity, &mut item);
-        self.composed(entity, item, |scope, item| {
-            drop(compute(scope, item, By::Caller, &[]))
-        })
-    }
-
-    /// Puts a new item into its place.
-    pub(crate) fn put_composed(
-        &mut self,
-        given: &Changes<'a>,
-        mut new: Composed<'a>,
-        by: By,
-    ) -> Result<EntryId, PlanError> {
-        let entity = new.record;
-        if names::has_files(entity) {
-            // Whatever lends a file must be in the draft.
-            self.guard_values(&mut new)?;
-            self.watch(None, |planner, reads| {
-                planner.take_files(entity, None, &mut new.item, &given.lent, reads);
-            })?;
-        }
-        let at = self.place_of_new(&new)?;
-        if self.entry(at).old().is_some() {
-            self.repeat(at, &new, given, by)?;
-        } else {
-            self.insert_new(at, &mut new, given, by)?;
-        }
-        self.guard_rules(at, new)?;
-        Ok(at)
-    }
-
-    /// The place of a new item in the draft. Where another one may be there, it is read.
-    fn place_of_new(&mut self, new: &Composed<'a>) -> Result<EntryId, PlanError> {
-        let entity = new.record;
-        match self.context.blueprint.address(entity, &new.item) {
-            Ok(address) if entity.repeat == Repeat::Refuse => self.touch(entity, address),
-            Ok(address) => self.look_up(entity, address),
-            Err(error) => {
-                self.check_new(entity, &new.item, Beginning::First);
-                self.refuse()?;
-                Err(error)
-            }
-        }
-    }
-
-    /// Puts a new item where none is.
-    fn insert_new(
-        &mut self,
-        at: EntryId,
-        new: &mut Composed<'a>,
-        given: &Changes<'a>,
-        by: By,
-    ) -> Result<(), PlanError> {
-        let entity = new.record;
-        let item = Rc::new(std::mem::take(&mut new.item));
-        let entry = self.entry_mut(at);
-        entry.after = Some(item.clone());
-        entry.operation = Some(Access::Create);
-        entry.guards.require_absent(match (entity.repeat, by) {
-            (Repeat::Refuse, By::Caller) => Refusal::of(PlanError::Exists {
-                entity: entity.name.clone(),
-            }),
-            _ => Refusal::Stale,
-        });
-        self.claim(at, entity, given)?;
-        self.draft.enqueue(at);
-        self.guard_values(new)?;
-        self.check_refs(at)?;
-        self.check_new(entity, &item, Beginning::First);
-        self.check_requirement(at, entity)?;
-        self.refuse_whole(at, entity)
-    }
-
-    /// Refuses an item for its faults, with those that otherwise only the store would find: where
-    /// something is wrong it is not asked.
-    fn refuse_whole(&mut self, at: EntryId, entity: &'a Record) -> Result<(), PlanError> {
-        if !self.faults.is_empty() {
-            let entry = self.entry(at);
-            let (old, new) = (entry.old().cloned(), entry.after.clone());
-            self.context.reads.need(entry.address.clone());
-            self.look_for_targets(at);
-            self.look_for_owners(entity, old.as_deref(), new.as_deref());
-        }
-        self.refuse()
-    }
-
-    /// What is said of a new item whose identity another one has: that, and all else that is wrong.
-    fn refusal_to_repeat(&mut self, entity: &'a Record, item: &Map) -> PlanError {
-        self.check_new(entity, item, Beginning::First);
-        if !self.faults.is_empty() {
-            self.look_for_owners(entity, None, Some(item));
-        }
-        let parts = entity.identity.iter().map(|part| part.name.as_str());
-        let parts = parts.collect::<Vec<_>>().join("/");
-        let message = "is the identity of an item that exists already";
-        self.fault(entity, &parts, FaultRule::Exists, message);
-        let refusal = self.refuse().err();
-        refusal.unwrap_or_else(|| PlanError::Exists {
-            entity: entity.name.clone(),
-        })
-    }
-
-    /// A creation of what is there already.
-    fn repeat(
-        &mut self,
-        at: EntryId,
-        new: &Composed<'a>,
-        given: &Changes<'a>,
-        by: By,
-    ) -> Result<(), PlanError> {
-        let entity = new.record;
-        if entity.repeat == Repeat::Refuse {
-            return Err(self.refusal_to_repeat(entity, &new.item));
-        }
-        self.check_new(entity, &new.item, Beginning::Any);
-        self.refuse()?;
-        let changes = given.without_identity(entity);
-        match (entity.repeat, by) {
-            (Repeat::Update, By::Caller) => self.change(at, &changes, by),
-            (Repeat::Update, By::Effect) => self.change_caused(at, &changes),
-            (Repeat::Refuse | Repeat::Ignore, _) => Ok(()),
-        }
-    }
-
     /// A change of an item that is there.
     pub(crate) fn change(
         &mut self,
@@ -190,6 +45,9 @@ impl<'a> Planner<'a> {
         }
         if entry.record.is_entity() {
             let entity = entry.record;
+            if by == By::Caller {
+                self.complete_keys(at, entity);
+            }
             self.move_version(at, entity, by)?;
             self.recompute(at, entity, by)?;
             self.take_files_at(at, entity, &changes.lent)?;
@@ -202,6 +60,23 @@ impl<'a> Planner<'a> {
         }
         self.draft.enqueue(at);
         Ok(())
+    }
+
+    /// Refuses an item for its faults, with those that otherwise only the store would find: where
+    /// something is wrong it is not asked.
+    pub(crate) fn refuse_whole(
+        &mut self,
+        at: EntryId,
+        entity: &'a Record,
+    ) -> Result<(), PlanError> {
+        if !self.faults.is_empty() {
+            let entry = self.entry(at);
+            let (old, new) = (entry.old().cloned(), entry.after.clone());
+            self.context.reads.need(entry.address.clone());
+            self.look_for_targets(at);
+            self.look_for_owners(entity, old.as_deref(), new.as_deref());
+        }
+        self.refuse()
     }
 
     /// A change that another write causes. One that leaves the deleted state is a restore, and
@@ -349,12 +224,6 @@ pub(crate) fn applied(item: &Map, changes: &Changes<'_>) -> Map {
     }
     remove(&mut item, &changes.remove);
     item
-}
-
-/// Attributes and keys that a new item has, or a few more.
-fn room(record: &Record) -> usize {
-    const KEYS: usize = 8;
-    record.attributes.len() + KEYS
 }
 
 /// Takes attributes away. Those that the design does not list may be many, and go at once.

@@ -35,7 +35,7 @@ fn needs_target(target: &RefTarget) -> bool {
 impl<'a> Planner<'a> {
     /// Lets the write pass only if the refs that it sets lead somewhere, and if the targets of live
     /// refs are there.
-    pub(super) fn check_refs(&mut self, at: EntryId) -> Result<(), PlanError> {
+    pub(crate) fn check_refs(&mut self, at: EntryId) -> Result<(), PlanError> {
         let entry = self.entry(at);
         let Some(item) = entry.after.clone() else {
             return Ok(());

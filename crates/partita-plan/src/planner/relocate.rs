@@ -20,11 +20,10 @@ impl<'a> Planner<'a> {
         let Some(new) = entry.after.clone() else {
             return Ok(());
         };
-        let is_movable = |name: &str| entity.attribute(name).is_some_and(|one| one.movable);
-        let parts = entity.identity.iter().map(|part| part.attribute.as_str());
-        let Some(part) = parts.clone().find(|part| is_movable(part)) else {
+        let Some(movable) = entity.movable_part() else {
             return Ok(());
         };
+        let part = movable.name.as_str();
         // A value that cannot be part of a key is said already.
         if !self.faults.is_empty() {
             return Ok(());
@@ -42,7 +41,7 @@ impl<'a> Planner<'a> {
         if self.draft.relocate(at, address) {
             self.claim_place(entity, place.clone());
             self.take_up(at, &place)?;
-            let mut parts = parts;
+            let mut parts = entity.identity.iter().map(|part| part.attribute.as_str());
             let moved = parts.find(|part| nested::get(&old, part) != nested::get(&new, part));
             self.check_unreferred(entity, &old, moved.unwrap_or(part));
         }

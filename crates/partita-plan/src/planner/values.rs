@@ -18,7 +18,7 @@ use partita_design::nested;
 
 /// Which states an item may be given in.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Beginning {
+pub(crate) enum Beginning {
     /// The first: it comes into being.
     First,
     /// Any: it is there already, and its steps are looked at when it changes.
@@ -28,7 +28,7 @@ pub(super) enum Beginning {
 impl<'a> Planner<'a> {
     /// Gives a new item what it begins with before anything is computed: ids, zeros, the first
     /// version.
-    pub(super) fn begin(&mut self, entity: &'a Record, item: &mut Map) {
+    pub(crate) fn begin(&mut self, entity: &'a Record, item: &mut Map) {
         for attribute in entity.attributes.iter().filter(|one| has_beginning(one)) {
             let name = &attribute.name;
             if nested::get(item, name).is_some() {
@@ -108,7 +108,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Finds everything that is wrong with a new item.
-    pub(super) fn check_new(&mut self, entity: &Record, item: &Map, start: Beginning) {
+    pub(crate) fn check_new(&mut self, entity: &Record, item: &Map, start: Beginning) {
         for attribute in entity.attributes.iter().filter(|one| !one.is_virtual) {
             let name = &attribute.name;
             if self.is_faulty(name) {
@@ -148,8 +148,7 @@ impl<'a> Planner<'a> {
             if self.is_faulty(name) {
                 continue;
             }
-            let is_part = entity.identity.iter().any(|part| part.attribute == *name);
-            if is_part && !attribute.movable {
+            if entity.is_identified_by(name) && !attribute.movable {
                 let message = "is part of the identity and never changes";
                 self.fault(entity, name, FaultRule::Identity, message);
             } else if attribute.fixed {
@@ -287,7 +286,7 @@ impl<'a> Planner<'a> {
     }
 
     /// What the design requires of an item holds after every write to it.
-    pub(super) fn check_requirement(
+    pub(crate) fn check_requirement(
         &mut self,
         at: EntryId,
         entity: &'a Record,

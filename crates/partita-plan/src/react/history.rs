@@ -174,13 +174,9 @@ impl<'a> Planner<'a> {
                 nested::set(&mut state, &part.attribute, value.clone());
             }
         }
-        let is_part = |name: &str| {
-            let mut parts = source.identity.iter();
-            parts.any(|part| part.attribute == name)
-        };
         for index in &view.indexes {
             let mut reads = index.reads.iter();
-            if reads.any(|reading| is_part(&reading.attribute)) {
+            if reads.any(|reading| source.is_identified_by(&reading.attribute)) {
                 blueprint.made_keys(view, index).for_each(|name| {
                     state.remove(name);
                 });
@@ -283,9 +279,7 @@ impl Blueprint {
         source: &Record,
         item: &impl Scope,
     ) -> Result<Option<Listing>, PlanError> {
-        let identity = &source.identity;
-        let is_known = |name: &str| identity.iter().any(|part| part.attribute == name);
-        let prefix = beginning(&view.key.sort, |name| !is_known(name));
+        let prefix = beginning(&view.key.sort, |name| !source.is_identified_by(name));
         self.states_under(view, source, item, &prefix, false)
     }
 

@@ -15,10 +15,15 @@ use partita_design::template::dotted;
 
 use super::{Transition, holds};
 use crate::draft::{Before, EntryId, Refusal, out_of_range};
-use crate::error::PlanError;
+use crate::error::{Fault, FaultRule, PlanError};
 use crate::evaluate::{Resolved, Target};
 use crate::place::Address;
 use crate::planner::Planner;
+
+/// Digits before and after the decimal point that an amount may have which is summed. A number has 38
+/// digits, so a hundred million such amounts can be added exactly. One caller's `1e-100` would leave
+/// no room for anybody's `100`.
+const AMOUNT_DIGITS: (u8, u8) = (18, 12);
 
 /// A number that a reaction adds to.
 #[derive(Clone, Copy)]
@@ -58,11 +63,17 @@ impl<'a> Planner<'a> {
         {
             let Some(is) = is else { return Ok(()) };
             let was = total.amount(self.entry(at).record, old);
+            if is.amount != was {
+                self.check_amount(at, total, &is)?;
+            }
             return self.adjust(at, is, was, total);
         }
         let was = self.share(at, total, from, true)?;
         let (was, is) = match (was, is) {
             (Some(was), Some(is)) if was.is_beside(&is) => {
+                if is.amount != was.amount {
+                    self.check_amount(at, total, &is)?;
+                }
                 return self.adjust(at, is, was.amount, total);
             }
             shares => shares,
@@ -80,6 +91,7 @@ impl<'a> Planner<'a> {
             }
         }
         if let Some(share) = is {
+            self.check_amount(at, total, &share)?;
             // An item that was there before it counted may have lost its target since.
             let is_set_now = !is_uncounted || self.entry(at).is_new();
             for target in share.targets {
@@ -87,6 +99,33 @@ impl<'a> Planner<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Refuses an amount that cannot be added to others exactly. One that is a number itself was
+    /// checked when it was added to.
+    fn check_amount(
+        &self,
+        at: EntryId,
+        total: Total<'a>,
+        share: &Share<'a>,
+    ) -> Result<(), PlanError> {
+        let Some(sum) = total.sum else { return Ok(()) };
+        let record = self.entry(at).record;
+        let (integers, decimals) = AMOUNT_DIGITS;
+        let is_number = record
+            .attribute(sum)
+            .is_some_and(|summed| matches!(summed.source, Source::Aggregate(_)));
+        if is_number || share.amount.fits(integers, decimals) {
+            return Ok(());
+        }
+        let message = format!(
+            "is added to `{}` of `{}`: it takes at most {integers} digits before the decimal point \
+             and {decimals} after it",
+            total.attribute.name, total.entity.name
+        );
+        Err(PlanError::Invalid {
+            faults: vec![Fault::of(&record.name, sum, FaultRule::Value, message)],
+        })
     }
 
     /// Whether an item counts where it counted, and only how much has changed.

@@ -99,6 +99,7 @@ fn data_of(scope: &ItemScope<'_, '_>, with: &[(String, Formula)]) -> Map {
         for attribute in scope.record.attributes.iter().filter(|one| one.secret) {
             nested::remove(&mut item, &attribute.name);
         }
+        scope.context.blueprint.name_shown(scope.record, &mut item);
         return item;
     }
     let named = with.iter();

@@ -160,6 +160,8 @@ impl<'a> Planner<'a> {
         for name in &action.input {
             match nested::get(given, name) {
                 Some(value) => nested::set(&mut attributes, name, value.clone()),
+                // What may be missing may be left out, and stays as it is.
+                None if record.attribute(name).is_some_and(|one| one.optional) => {}
                 None => self.faults.push(required(name)),
             }
         }

@@ -293,10 +293,7 @@ fn changed(record: &Record, old: &Map, given: &Changes<'_>) -> Vec<String> {
         Slot::Declared(_) | Slot::Inside(_) => nested::get(old, slot.name()),
     };
     let can_change = |slot: &&Slot<'_>| match slot {
-        Slot::Declared(one) => {
-            let mut parts = record.identity.iter();
-            !one.fixed && (one.movable || parts.all(|part| part.attribute != one.name))
-        }
+        Slot::Declared(one) => !one.fixed && (one.movable || !record.is_identified_by(&one.name)),
         Slot::Open(_) | Slot::Inside(_) => true,
     };
     let set = given.set.iter();

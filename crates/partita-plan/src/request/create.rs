@@ -1,13 +1,15 @@
-//! New items that callers ask for, and items that are created or changed.
+//! New items: allowed, computed, and put into the draft. And items that are created or changed.
 //!
-//! Rules come first: before faults are reported, and before an answer reveals anything of what is
-//! stored. They are decided on what is given, on what is computed from it and on the caller's own
-//! records. Where they depend on items of others that the caller may not read, the answer is the one
+//! Rules come first for what callers ask for: before faults are reported, and before an answer reveals
+//! anything of what is stored. They are decided on what is given, on what is computed from it and on
+//! the caller's own records. Where they depend on items of others that the caller may not read, the answer is the one
 //! that would be given if those were missing.
 //!
 //! An upsert is a creation or a change, by the item as it was read, and the transaction holds it to
 //! that: a creation passes only while nothing is there, a change only while something is. After a
 //! write in between it starts again and finds the other case.
+
+use std::rc::Rc;
 
 use partita_core::Map;
 use partita_design::design::rules::LimitOf;
@@ -20,8 +22,10 @@ use super::rules::{Asked, Verdict};
 use crate::draft::{EntryId, Refusal};
 use crate::error::{FaultRule, PlanError};
 use crate::evaluate::{Composed, ItemScope, Known, OtherItem, Resolved};
+use crate::files::names;
 use crate::place::Address;
 use crate::planner::item::put;
+use crate::planner::values::{Beginning, compute};
 use crate::planner::{By, Planner};
 
 impl<'a> Planner<'a> {
@@ -188,6 +192,135 @@ impl<'a> Planner<'a> {
         self.evaluate(at, &new, |scope| scope.was(Some(&old)).demand(create))?
     }
 
+    /// A new item. Where one is there already, the entity says whether that is refused, ignored,
+    /// or an update.
+    pub(crate) fn create(
+        &mut self,
+        entity: &'a Record,
+        given: &Changes<'a>,
+        by: By,
+    ) -> Result<EntryId, PlanError> {
+        let new = self.compose(entity, given);
+        self.put_composed(given, new, by)
+    }
+
+    /// What a new item holds: what is given, and what is computed from it.
+    pub(crate) fn compose(&mut self, entity: &'a Record, given: &Changes<'a>) -> Composed<'a> {
+        let mut item = Map::with_capacity(room(entity));
+        for (slot, value) in &given.set {
+            put(&mut item, slot, value.clone());
+        }
+        self.begin(entity, &mut item);
+        self.composed(entity, item, |scope, item| {
+            drop(compute(scope, item, By::Caller, &[]))
+        })
+    }
+
+    /// Puts a new item into its place.
+    pub(crate) fn put_composed(
+        &mut self,
+        given: &Changes<'a>,
+        mut new: Composed<'a>,
+        by: By,
+    ) -> Result<EntryId, PlanError> {
+        let entity = new.record;
+        if names::has_files(entity) {
+            // Whatever lends a file must be in the draft.
+            self.guard_values(&mut new)?;
+            self.watch(None, |planner, reads| {
+                planner.take_files(entity, None, &mut new.item, &given.lent, reads);
+            })?;
+        }
+        let at = self.place_of_new(&new)?;
+        if self.entry(at).old().is_some() {
+            self.repeat(at, &new, given, by)?;
+        } else {
+            self.insert_new(at, &mut new, given, by)?;
+        }
+        self.guard_rules(at, new)?;
+        Ok(at)
+    }
+
+    /// The place of a new item in the draft. Where another one may be there, it is read.
+    fn place_of_new(&mut self, new: &Composed<'a>) -> Result<EntryId, PlanError> {
+        let entity = new.record;
+        match self.context.blueprint.address(entity, &new.item) {
+            Ok(address) if entity.repeat == Repeat::Refuse => self.touch(entity, address),
+            Ok(address) => self.look_up(entity, address),
+            Err(error) => {
+                self.check_new(entity, &new.item, Beginning::First);
+                self.refuse()?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Puts a new item where none is.
+    fn insert_new(
+        &mut self,
+        at: EntryId,
+        new: &mut Composed<'a>,
+        given: &Changes<'a>,
+        by: By,
+    ) -> Result<(), PlanError> {
+        let entity = new.record;
+        let item = Rc::new(std::mem::take(&mut new.item));
+        let entry = self.entry_mut(at);
+        entry.after = Some(item.clone());
+        entry.operation = Some(Access::Create);
+        entry.guards.require_absent(match (entity.repeat, by) {
+            (Repeat::Refuse, By::Caller) => Refusal::of(PlanError::Exists {
+                entity: entity.name.clone(),
+            }),
+            _ => Refusal::Stale,
+        });
+        self.claim(at, entity, given)?;
+        self.draft.enqueue(at);
+        self.guard_values(new)?;
+        self.check_refs(at)?;
+        self.check_new(entity, &item, Beginning::First);
+        self.check_requirement(at, entity)?;
+        self.refuse_whole(at, entity)
+    }
+
+    /// What is said of a new item whose identity another one has: that, and all else that is wrong.
+    fn refusal_to_repeat(&mut self, entity: &'a Record, item: &Map) -> PlanError {
+        self.check_new(entity, item, Beginning::First);
+        if !self.faults.is_empty() {
+            self.look_for_owners(entity, None, Some(item));
+        }
+        let parts = entity.identity.iter().map(|part| part.name.as_str());
+        let parts = parts.collect::<Vec<_>>().join("/");
+        let message = "is the identity of an item that exists already";
+        self.fault(entity, &parts, FaultRule::Exists, message);
+        let refusal = self.refuse().err();
+        refusal.unwrap_or_else(|| PlanError::Exists {
+            entity: entity.name.clone(),
+        })
+    }
+
+    /// A creation of what is there already.
+    fn repeat(
+        &mut self,
+        at: EntryId,
+        new: &Composed<'a>,
+        given: &Changes<'a>,
+        by: By,
+    ) -> Result<(), PlanError> {
+        let entity = new.record;
+        if entity.repeat == Repeat::Refuse {
+            return Err(self.refusal_to_repeat(entity, &new.item));
+        }
+        self.check_new(entity, &new.item, Beginning::Any);
+        self.refuse()?;
+        let changes = given.without_identity(entity);
+        match (entity.repeat, by) {
+            (Repeat::Update, By::Caller) => self.change(at, &changes, by),
+            (Repeat::Update, By::Effect) => self.change_caused(at, &changes),
+            (Repeat::Refuse | Repeat::Ignore, _) => Ok(()),
+        }
+    }
+
     /// Creates an item, or replaces what is given of it.
     pub(super) fn upsert_for_caller(
         &mut self,
@@ -255,4 +388,10 @@ fn demand_creation(scope: ItemScope<'_, '_>, changes: &Changes<'_>) -> Result<()
         scope.demand(Asked::Access(access))?;
     }
     scope.demand_attributes(changes.set.iter().map(|(slot, _)| slot.name()))
+}
+
+/// Attributes and keys that a new item has, or a few more.
+fn room(record: &Record) -> usize {
+    const KEYS: usize = 8;
+    record.attributes.len() + KEYS
 }

@@ -63,10 +63,7 @@ impl<'d> Changes<'d> {
     /// The same, for an item that has its identity already.
     pub(crate) fn without_identity(&self, record: &Record) -> Self {
         let mut changes = self.clone();
-        let is_part = |slot: &Slot<'_>| {
-            let mut parts = record.identity.iter();
-            parts.any(|part| part.attribute == slot.name())
-        };
+        let is_part = |slot: &Slot<'_>| record.is_identified_by(slot.name());
         changes.set.retain(|(slot, _)| !is_part(slot));
         changes
     }
@@ -164,9 +161,14 @@ impl<'a> Input<'a> {
         for (slot, value) in named {
             match &slot {
                 Slot::Declared(attribute) => {
-                    self.check(attribute, &value, faults);
-                    // A null is a missing value, unless the type accepts it.
-                    if value == Value::Null && attribute.kind.check(&Value::Null).is_err() {
+                    // A null is a missing value, unless the type accepts it. Where nothing need be
+                    // given, nothing is.
+                    let is_missing =
+                        value == Value::Null && attribute.kind.check(&Value::Null).is_err();
+                    if !is_missing || !attribute.optional {
+                        self.check(attribute, &value, faults);
+                    }
+                    if is_missing {
                         continue;
                     }
                 }
@@ -450,7 +452,7 @@ pub(crate) fn fault_of_value(
         let kind = &attribute.kind;
         return Some(Fault::of_value(&entity.name, name, kind, value, &expected));
     }
-    let is_part = entity.identity.iter().any(|part| part.attribute == *name);
+    let is_part = entity.is_identified_by(name);
     let error = check_part(name, value).err().filter(|_| is_part);
     let error = error.or_else(|| entity.check_native(name, value).err())?;
     Some(Fault::of_part(&entity.name, error))

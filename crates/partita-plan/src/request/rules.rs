@@ -181,7 +181,7 @@ impl ItemScope<'_, '_> {
     /// shown. The texts that are not stored are together no larger than an item may be; those
     /// beyond are left out.
     pub(crate) fn shown(&self) -> Map {
-        let mut shown = self.without_secrets();
+        let mut shown = self.listed();
         for rule in &self.record.rules.by_attribute {
             if !rule.writes && self.decide(&rule.rule) != Verdict::Allowed {
                 for name in &rule.attributes {
@@ -189,11 +189,19 @@ impl ItemScope<'_, '_> {
                 }
             }
         }
+        self.context.blueprint.name_shown(self.record, &mut shown);
         shown
     }
 
     /// The attributes that are no secrets, whoever asks.
     pub(crate) fn without_secrets(&self) -> Map {
+        let mut shown = self.listed();
+        self.context.blueprint.name_shown(self.record, &mut shown);
+        shown
+    }
+
+    /// The same under the names that they are stored by.
+    fn listed(&self) -> Map {
         let mut shown = self.item.clone();
         self.context
             .blueprint

@@ -1,7 +1,6 @@
 //! What can be asked of a design, and what needs a token: decided by the route of a request, before
 //! anything else of it is read.
 
-use partita_design::Design;
 use partita_design::design::{Access, ActionId, PatternId, RecordId};
 
 use super::action::FoundBy;
@@ -57,11 +56,13 @@ impl Verb {
     }
 }
 
-impl Operation {
-    /// What it asks for; none where the design lacks what it names.
-    pub fn verb(&self, design: &Design) -> Option<Verb> {
-        let entity = |name: &str| design.find_entity(name).map(|entity| entity.id);
-        Some(match self {
+impl Partita {
+    /// What an operation asks for. What it names must be in the design.
+    pub(crate) fn verb(&self, operation: &Operation) -> Result<Verb, PlanError> {
+        let blueprint = &self.blueprint;
+        let entity = |name: &str| blueprint.entity(name).map(|entity| entity.id);
+        let record = |name: &String| blueprint.named_record(name).map(|record| record.id);
+        Ok(match operation {
             Operation::Create { entity: name, .. } => Verb::Create(entity(name)?),
             Operation::Get { entity: name, .. } => Verb::Get(entity(name)?),
             Operation::Update { entity: name, .. } => Verb::Update(entity(name)?),
@@ -69,18 +70,13 @@ impl Operation {
             Operation::Delete { entity: name, .. } => Verb::Delete(entity(name)?),
             Operation::Restore { entity: name, .. } => Verb::Restore(entity(name)?),
             Operation::Act { action, entity, .. } => Verb::Act {
-                action: design.find_action(action)?.id,
-                on: match entity {
-                    Some(name) => Some(design.find_record(name)?.id),
-                    None => None,
-                },
+                action: blueprint.action(action)?.id,
+                on: entity.as_ref().map(record).transpose()?,
             },
-            Operation::Query { pattern, .. } => Verb::Query(design.find_pattern(pattern)?.id),
+            Operation::Query { pattern, .. } => Verb::Query(blueprint.pattern(pattern)?.id),
         })
     }
-}
 
-impl Partita {
     /// Refuses a caller without a token what the rules allow only with one. Nothing is read, so that
     /// the refusal reveals nothing of what is stored or of what was sent.
     ///
@@ -129,18 +125,6 @@ impl Partita {
                 }
                 first
             }
-        }
-    }
-
-    /// As [`Partita::demand_token`], for an operation. What the design lacks is refused as such.
-    pub(crate) fn demand_token_for(
-        &self,
-        caller: &Caller,
-        operation: &Operation,
-    ) -> Result<(), PlanError> {
-        match operation.verb(&self.blueprint.design) {
-            Some(verb) => self.demand_token(caller, verb),
-            None => Ok(()),
         }
     }
 

@@ -198,3 +198,72 @@ fn what_is_left_is_found_behind_many_that_are_gone() {
         assert_eq!([&task["notes"], &task["calls"]], [&Value::N(1.into()); 2]);
     });
 }
+
+/// Tasks that are called once in an hour, found by an index.
+const ROUNDS: &str = r#"
+design = "rounds"
+
+[table]
+name = "rounds"
+key  = ["PK", "SK"]
+
+[index]
+tasks = ["GPK", "GSK"]
+
+[entity.Task]
+PK  = "TASK#{task}"
+SK  = "TASK"
+GPK = "TASKS"
+GSK = "{task}"
+
+[entity.Task.attributes]
+task  = "string"
+calls = "int default 0"
+
+[entity.Task.allow]
+"*" = "signed-in"
+
+[pattern.tasks]
+query = "GPK = 'TASKS'"
+
+[action.call]
+entity = "Task"
+add    = { calls = 1 }
+
+[schedule.calls]
+every   = "hour"
+pattern = "tasks"
+apply   = "call"
+"#;
+
+/// How often a task was called that the index does not show when the hour begins, after each look of
+/// a worker.
+fn calls(delay_millis: i64, looks_millis: &[i64]) -> Vec<Value> {
+    let simulation = Simulation::new(1, NOW);
+    simulation.run(async {
+        let (amazon, partita) = open(&simulation, ROUNDS, delay_millis).await;
+        assert_eq!(partita.start_schedules().await.unwrap(), 0);
+        simulation.sleep(3_600_000 - NOW % 3_600_000 - 1_000).await;
+        create(&partita, "Task", &[("task", "a")]).await;
+        simulation.sleep(2_000).await;
+        assert_eq!(partita.start_schedules().await.unwrap(), 1);
+        let mut seen = Vec::new();
+        for millis in looks_millis {
+            simulation.sleep(*millis).await;
+            partita.run_jobs().await.unwrap();
+            let items = items(&*amazon as &dyn Store, "rounds").await;
+            seen.push(items[0]["calls"].clone());
+        }
+        seen
+    })
+}
+
+#[test]
+fn a_schedule_reaches_what_its_index_did_not_show() {
+    let number = |number: i64| Value::N(number.into());
+    let looks = [0, DELAY_MILLIS, 2 * DELAY_MILLIS];
+    let once = [number(0), number(1), number(1)];
+    assert_eq!(calls(DELAY_MILLIS, &looks), once);
+    // Who believes that indexes are never behind does not look again.
+    assert_eq!(calls(0, &looks), [number(0), number(0), number(0)]);
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
-use partita_plan::{Caller, Operation, Partita};
+use partita_plan::{Caller, Operation, Partita, PlanError};
 use partita_store::{ModelStore, Store};
 use partita_testkit::{Faults, FaultyStore};
 use partita_verify::Collected;
@@ -126,4 +126,60 @@ async fn are_exact_when_an_amount_is_replaced_while_it_begins_to_count() {
         let changes = [pages(200), lent(false), pages(70)];
         stays_right_from(lent(true), changes, seed).await;
     }
+}
+
+/// A number has 38 digits: with a tiny amount in a sum, nobody could add an ordinary one.
+#[tokio::test]
+async fn an_amount_that_leaves_no_room_for_others_is_refused() {
+    let design = DESIGN.replace("pages   = \"int\"", "pages   = \"number\"");
+    let partita = open(&design, Arc::new(ModelStore::default()), 1).await;
+    let shelf = texts(&[("shelfId", "one")]);
+    let entity = "Shelf".to_owned();
+    let attributes = shelf.clone();
+    run(&partita, Operation::Create { entity, attributes }).await;
+    let book = |id: &str, pages: &str, is_lent: bool| {
+        let mut attributes = texts(&[("bookId", id), ("shelfId", "one")]);
+        attributes.extend(Map::from([
+            ("pages", Value::N(pages.parse().unwrap())),
+            ("lent", Value::Bool(is_lent)),
+        ]));
+        let entity = "Book".into();
+        Operation::Create { entity, attributes }
+    };
+    let ann = Caller::user("ann");
+    for pages in ["1e-100", "1e18", "0.1234567890123"] {
+        let refused = partita.run(&ann, book("tiny", pages, false)).await;
+        let PlanError::Invalid { faults } = refused.unwrap_err() else {
+            panic!("{pages} is taken");
+        };
+        assert_eq!(faults[0].attribute, "pages");
+        assert!(
+            faults[0].message.contains("`pages` of `Shelf`"),
+            "{faults:?}"
+        );
+    }
+    for (id, pages) in [
+        ("b", "100"),
+        ("c", "-0.000000000001"),
+        ("d", "999999999999999999"),
+    ] {
+        run(&partita, book(id, pages, false)).await;
+    }
+    // What does not count is not added; it is refused when it begins to count.
+    run(&partita, book("e", "1e-100", true)).await;
+    let counted = Operation::Update {
+        entity: "Book".into(),
+        identity: vec!["e".into()],
+        changes: Map::from([("lent", Value::Bool(false))]),
+        with_deleted: false,
+        version: None,
+    };
+    let refused = partita.run(&ann, counted).await;
+    assert!(
+        matches!(refused, Err(PlanError::Invalid { .. })),
+        "{refused:?}"
+    );
+    run(&partita, change(Map::from([("pages", Value::from(7_i64))]))).await;
+    let mut found = Collected::default();
+    assert!(partita.verify(&mut found).await.unwrap().is_clean());
 }

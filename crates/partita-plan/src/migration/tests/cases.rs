@@ -19,7 +19,12 @@ pub(super) fn cases() -> Vec<Case> {
         .filter(|line| !line.starts_with('#'))
         .peekable();
     while let Some(line) = lines.next() {
-        if let Some(replaced) = line.strip_prefix("- ") {
+        if let Some(base) = line.strip_prefix("= ") {
+            let base = cases.iter().find(|one| one.name == base);
+            let base = base.expect("it comes before").new.clone();
+            let case = cases.last_mut().expect("a name comes first");
+            (case.old, case.new) = (base.clone(), base);
+        } else if let Some(replaced) = line.strip_prefix("- ") {
             old_lines.push(replaced);
         } else if let Some(first) = line.strip_prefix('+') {
             let mut added = vec![first.strip_prefix(' ').unwrap_or(first)];

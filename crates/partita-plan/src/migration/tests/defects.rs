@@ -10,6 +10,11 @@ use crate::migration::Mistake;
 
 /// Plays a case with a mistake until something is wrong; says whether something was.
 async fn is_noticed(mistake: Mistake, case: &str) -> bool {
+    is_noticed_before(End::Switched, mistake, case).await
+}
+
+/// The same, up to an end.
+async fn is_noticed_before(end: End, mistake: Mistake, case: &str) -> bool {
     let Case { old, new, .. } = cases().into_iter().find(|one| one.name == case).unwrap();
     for seed in 0..40 {
         let quiet = Press::open(&old, seed).await.with_mistake(mistake);
@@ -22,7 +27,7 @@ async fn is_noticed(mistake: Mistake, case: &str) -> bool {
             quiet.expect_items(&before, "quiet").await;
             beside.write_some(40).await;
             beside.begin_faults();
-            beside.migrate_beside_writers(&new, End::Switched).await;
+            beside.migrate_beside_writers(&new, end).await;
             beside.expect_settled("beside writers").await;
         };
         if AssertUnwindSafe(playing).catch_unwind().await.is_err() {
@@ -47,6 +52,14 @@ async fn an_item_that_is_missed_is_noticed() {
         "a copy",
     ] {
         assert!(is_noticed(Mistake::Missed, case).await, "{case}");
+    }
+}
+
+#[tokio::test]
+async fn an_item_that_is_missed_when_interim_names_end_is_noticed() {
+    for case in ["another count", "another key in an index", "another copy"] {
+        let is_noticed = is_noticed_before(End::Completed, Mistake::MissedName, case).await;
+        assert!(is_noticed, "{case}");
     }
 }
 

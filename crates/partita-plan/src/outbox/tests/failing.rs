@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use partita_store::Clock as _;
 
 use super::{HOUR, Recipient, START, Say, create, delivery, drain, manual, model, open, run, step};
+use crate::keyring::KeyRing;
 use crate::outbox::{Channel, Courier, OutboxState, Undelivered};
 
 #[tokio::test]
@@ -115,7 +116,9 @@ async fn a_text_of_another_secret_is_parked() {
     let partita = open(&store, clock.clone(), 1).await;
     run(&partita, create("o")).await.unwrap();
     let mut other = open(&store, clock, 2).await;
-    other.text_seal = Arc::new(crate::outbox::seal::TextSeal::new(&[8; 32]));
+    other.text_seal = Arc::new(crate::outbox::seal::TextSeal::new(Arc::new(KeyRing::new(
+        [8; 32],
+    ))));
     let courier = Courier::new(Arc::new(other), Recipient::willing(&store));
     let round = courier.deliver().await.unwrap();
     assert_eq!((round.delivered, round.parked), (2, 1));
