@@ -349,12 +349,16 @@ impl App {
                 client,
                 port: server::port_of(&head.extensions),
             };
-            let answer = timeout(REQUEST_TIME_MAX, self.carry_out(&call));
-            let answer = self.intake.carry_out(received.bytes.len(), answer);
-            // Once for the work, and once for the wait until it can begin.
+            let answer = || timeout(REQUEST_TIME_MAX, self.carry_out(&call));
+            let answer = self.intake.make(&reader, received.bytes.len(), answer);
+            // The inner limit is for one attempt at the work, this one for waiting for memory as well.
             let answer = match timeout(REQUEST_TIME_MAX, answer).await {
-                Ok(Ok(answer)) => answer,
-                Ok(Err(_)) | Err(_) => Err(Problem::stuck(request.is_write())),
+                Ok(Ok((Ok(answer), made))) => answer.map(|mut answer| {
+                    made.map(|made| answer.extensions_mut().insert(made));
+                    answer
+                }),
+                Ok(Err(short)) => Err(Problem::no_memory(short)),
+                Ok(Ok((Err(_), _))) | Err(_) => Err(Problem::stuck(request.is_write())),
             };
             match answer {
                 Err(problem) if problem.is_superseded() => {

@@ -49,7 +49,7 @@ use serde_json::json;
 use crate::encode;
 use crate::problem::Problem;
 use crate::request::Request;
-use crate::secret::Secret;
+use crate::secret::Secrets;
 use crate::shares::Shares;
 use crate::token::Verified;
 
@@ -105,16 +105,16 @@ pub struct Files {
 }
 
 impl Files {
-    /// Files in these buckets, with URLs signed under a secret.
+    /// Files in these buckets, with URLs that the first of the secrets signs.
     pub fn new(
         buckets: Buckets,
-        secret: &Secret,
+        secrets: &Secrets,
         limits: FileLimits,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Files {
             buckets,
-            signer: Signer::new(&secret.file_key()),
+            signer: Signer::new(secrets.ring(|secret| sign::key(&secret.file_key()))),
             limits,
             uploads: Shares::new(limits.uploads, limits.uploads / CALLERS_MIN),
             downloads: Shares::new(limits.downloads, limits.downloads / CALLERS_MIN),

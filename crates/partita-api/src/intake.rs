@@ -1,11 +1,12 @@
-//! What is held in memory for requests: bodies, answers until they are sent, and work that takes
-//! long.
+//! What is held in memory for requests: bodies, answers while they are made and until they are sent,
+//! and work that takes long.
 //!
 //! Bodies are held in memory until their requests are answered. So there is a bound for all of them
 //! together, and a smaller one for those of callers who are not known (yet): requests without token
 //! and credentials cannot take the room of the others.
 
 pub(crate) mod answers;
+mod making;
 
 use std::error::Error;
 use std::pin::{Pin, pin};
@@ -16,7 +17,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use hyper::body::Body;
 use partita_plan::load::{self, can_block};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::block_in_place;
 use tokio::time::timeout;
 
@@ -43,6 +44,9 @@ const HEAVY_MAX: usize = 8;
 /// The part of the bytes of all answers that one caller or address may leave unread.
 const ANSWERS_SHARE: usize = 8;
 
+/// The part of the memory for answers that are made which one caller or address may take at a time.
+const MAKING_SHARE: usize = 4;
+
 /// How long the body of a refused request is read, so that its sender is still there for the
 /// answer.
 const DRAINED_TIME_MAX: Duration = Duration::from_secs(5);
@@ -56,6 +60,9 @@ pub struct Intake {
     heavy: Arc<Semaphore>,
     answers: Arc<Shares>,
     answers_to_unknown: Arc<Shares>,
+    making: Arc<Shares>,
+    making_for_unknown: Arc<Shares>,
+    making_wait: Duration,
 }
 
 /// Whether somebody is known by what the head of a request brings.
@@ -106,18 +113,19 @@ impl Default for Intake {
 impl Intake {
     /// Room for so many bytes of callers who are known, and for a part of that beside it.
     pub fn new(known_bytes: usize) -> Self {
+        let unknown_bytes = known_bytes / UNKNOWN_SHARE;
         Intake {
             known: Arc::new(Budget::new(known_bytes)),
-            unknown: Arc::new(Budget::new(known_bytes / UNKNOWN_SHARE)),
+            unknown: Arc::new(Budget::new(unknown_bytes)),
             long: Semaphore::new(LONG_MAX),
             heavy: Arc::new(Semaphore::new(
                 (known_bytes / HEAVY_BYTES).clamp(HEAVY_MIN, HEAVY_MAX),
             )),
             answers: Shares::new(known_bytes, known_bytes / ANSWERS_SHARE),
-            answers_to_unknown: Shares::new(
-                known_bytes / UNKNOWN_SHARE,
-                known_bytes / UNKNOWN_SHARE / ANSWERS_SHARE,
-            ),
+            answers_to_unknown: Shares::new(unknown_bytes, unknown_bytes / ANSWERS_SHARE),
+            making: Shares::new(known_bytes, known_bytes / MAKING_SHARE),
+            making_for_unknown: Shares::new(unknown_bytes, unknown_bytes / MAKING_SHARE),
+            making_wait: making::WAIT_MAX,
         }
     }
 
@@ -160,15 +168,20 @@ impl Intake {
     }
 
     /// Carries a request out, one with a large body or one that reads much where it keeps no other
-    /// request waiting.
+    /// request waiting. The memory that it reads into is not counted.
     pub async fn carry_out<T>(&self, body_bytes: usize, work: impl Future<Output = T>) -> T {
         let is_long = body_bytes > LONG_BYTES;
-        let _place = if is_long {
-            Some(self.long.acquire().await)
+        let _place = self.long_place(is_long).await;
+        let done = load::carry_out(self.heavy.clone(), None, is_long, work).await;
+        done.expect("work without an allowance takes what it needs")
+    }
+
+    async fn long_place(&self, is_long: bool) -> Option<SemaphorePermit<'_>> {
+        if is_long {
+            self.long.acquire().await.ok()
         } else {
             None
-        };
-        load::carry_out(self.heavy.clone(), is_long, work).await
+        }
     }
 }
 

@@ -75,6 +75,6 @@ pub use intake::Intake;
 pub use meters::ApiMeters;
 pub use problem::Problem;
 pub use routes::{Route, Routes};
-pub use secret::Secret;
+pub use secret::Secrets;
 pub use server::{Limits, serve};
 pub use token::Tokens;

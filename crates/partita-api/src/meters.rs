@@ -116,7 +116,7 @@ impl ApiMeters {
         let (design, operation) = asked.get();
         let key = (design.to_owned(), operation.to_owned());
         let meters = self.operations.get(&key).unwrap_or(&self.others);
-        // After the clock was set back, the difference means nothing.
+        // After the clock was set back, the difference means nothing, and counts as 0.
         meters.micros.observe(u64::try_from(micros).unwrap_or(0));
         let at = STATUSES.iter().position(|known| *known == status.as_u16());
         meters.statuses[at.unwrap_or(STATUSES.len())].fetch_add(1, Ordering::Relaxed);

@@ -113,6 +113,18 @@ impl Problem {
         Problem::new(ProblemKind::Throttled, detail)
     }
 
+    /// There is no memory to make another large answer in.
+    pub(crate) fn no_memory(short: Short) -> Self {
+        let detail = match short {
+            Short::All => return Problem::busy(),
+            Short::Own => {
+                "you ask for more large answers at a time than one caller may; try again when those \
+                 under way are answered"
+            }
+        };
+        Problem::new(ProblemKind::Throttled, detail)
+    }
+
     /// There is no place for another upload or download.
     pub(crate) fn no_place(short: Short) -> Self {
         let detail = match short {

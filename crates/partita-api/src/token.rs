@@ -23,12 +23,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use jsonwebtoken::{
     Algorithm, DecodingKey, EncodingKey, Header, Validation, decode, decode_header, encode,
 };
-use partita_plan::{Caller, Claims, Session};
+use partita_plan::{Caller, Claims, KeyRing, Session};
 use partita_store::Clock;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use crate::secret::Secret;
+use crate::secret::Secrets;
 
 pub use errand::Errand;
 pub use issuer::{Expected, Issuer};
@@ -44,12 +44,26 @@ const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 /// Makes and verifies tokens.
 pub struct Tokens {
-    signing: EncodingKey,
-    verifying: DecodingKey,
+    keys: Arc<KeyRing<TokenKey>>,
     clock: Arc<dyn Clock>,
     issuer: Option<Issuer>,
     /// The operator's tokens that were used.
     used: errand::Used,
+}
+
+/// The key of our own tokens, in both forms that the library takes.
+struct TokenKey {
+    signing: EncodingKey,
+    verifying: DecodingKey,
+}
+
+impl TokenKey {
+    fn new(key: &[u8; 32]) -> Self {
+        TokenKey {
+            signing: EncodingKey::from_secret(key),
+            verifying: DecodingKey::from_secret(key),
+        }
+    }
 }
 
 /// Somebody whose token was verified or whose session was found, or nobody. Only [`Tokens::verify`],
@@ -172,12 +186,10 @@ struct OwnClaims {
 }
 
 impl Tokens {
-    /// Tokens under a secret.
-    pub fn new(secret: &Secret, clock: Arc<dyn Clock>) -> Self {
-        let key = secret.token_key();
+    /// Tokens that the first of the secrets signs, and any of them verifies.
+    pub fn new(secrets: &Secrets, clock: Arc<dyn Clock>) -> Self {
         Tokens {
-            signing: EncodingKey::from_secret(&key),
-            verifying: DecodingKey::from_secret(&key),
+            keys: secrets.ring(|secret| TokenKey::new(&secret.token_key())),
             clock,
             issuer: None,
             used: errand::Used::default(),
@@ -252,8 +264,12 @@ impl Tokens {
     }
 
     fn signed(&self, claims: &OwnClaims) -> String {
-        encode(&Header::new(Algorithm::HS256), claims, &self.signing)
-            .expect("plain claims are signed with a key of the right kind")
+        encode(
+            &Header::new(Algorithm::HS256),
+            claims,
+            &self.keys.keys()[0].signing,
+        )
+        .expect("plain claims are signed with a key of the right kind")
     }
 
     /// Who is calling, by the bearer token of a request; nobody without one.
@@ -284,9 +300,11 @@ impl Tokens {
         validation.set_required_spec_claims(&["exp", "iss", "aud", "sub"]);
         // The library asks the machine for the time; ours comes in as a parameter.
         validation.validate_exp = false;
-        let claims = decode::<OwnClaims>(token, &self.verifying, &validation)
-            .map_err(|_| TokenError::Invalid)?
-            .claims;
+        let claims = self.keys.keys().iter().find_map(|key| {
+            let decoded = decode::<OwnClaims>(token, &key.verifying, &validation);
+            decoded.ok().map(|decoded| decoded.claims)
+        });
+        let claims = claims.ok_or(TokenError::Invalid)?;
         if claims.exp <= self.now_seconds() {
             return Err(TokenError::Expired);
         }

@@ -60,7 +60,7 @@ fn a_rule_is_worked_out_as_far_as_it_goes() {
 /// A row is shown where its own rule and that of what it leads to allow it.
 #[test]
 fn of_a_list_every_row_is_asked() {
-    let open = "album.isPublic = 'true' AND isPublic = 'true'";
+    let open = "(album.isPublic = 'true' AND media.isPublic = 'true') AND isPublic = 'true'";
     let expected = format!("if {open} | if {open} | no | no | yes | yes");
     assert_eq!(told("mediahub", "query.mediaOfAlbum"), expected);
     // Of a view that is followed, only the source is asked.
@@ -75,7 +75,7 @@ fn actions_have_rules_of_their_own() {
         (
             "storyhub",
             "ChapterNode.recordRead",
-            "yes | yes | no | no | yes | yes",
+            "if story.status <> 'DRAFT' | if story.status <> 'DRAFT' | no | no | yes | if story.status <> 'DRAFT'",
         ),
         (
             "storyhub",

@@ -242,7 +242,7 @@ pub struct Desk {
 pub(super) struct Notes(Arc<StdMutex<Vec<String>>>);
 
 impl Notes {
-    fn add(&self, note: &str) {
+    pub(super) fn add(&self, note: &str) {
         let mut notes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if !notes.iter().any(|one| one == note) {
             notes.push(note.to_owned());
@@ -315,6 +315,17 @@ impl Desk {
                     self.notes.add(note);
                 }
                 Ok(Arc::new(opened.behind(gate)))
+            }
+        }
+    }
+
+    /// The design with this one's data that this process serves, if it serves one.
+    pub(super) fn served(&self) -> Option<Arc<Partita>> {
+        match &self.subject {
+            Subject::Served(partita) => Some(partita.clone()),
+            Subject::Given(design) => {
+                let served = self.installation.served.served(design);
+                served.map(|current| current.get())
             }
         }
     }

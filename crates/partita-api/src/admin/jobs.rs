@@ -1,19 +1,22 @@
-//! `jobs`: what still follows earlier writes.
+//! `jobs`: what still follows earlier writes, and a part of it that is given up.
 
 use partita_design::time;
-use partita_plan::{JobState, JobStatus};
+use partita_plan::{DroppedJob, JobState, JobStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use super::{Allowed, Command, Desk, Events, Failure, StoreUse, secrets};
 
-/// Asks for the jobs of a design that are not done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Asks for the jobs of a design that are not done, or drops one that does not go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Jobs {
     /// Asks also for those that were done in the last days, behind the others.
     #[serde(default)]
     pub all: bool,
+    /// The job that is given up. Only the operator does that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drop: Option<String>,
 }
 
 /// One job.
@@ -76,7 +79,20 @@ impl Command for Jobs {
     type Outcome = Vec<ListedJob>;
 
     async fn run(self, desk: Desk, _: Events<Self>) -> Result<Vec<ListedJob>, Failure> {
-        let jobs = desk.partita().await?.jobs().await?;
+        let partita = desk.partita().await?;
+        if let Some(id) = &self.drop {
+            if !desk.is_operator {
+                return Err(Failure::new("a job is dropped by the operator alone"));
+            }
+            return match partita.drop_job(id).await? {
+                DroppedJob::Dropped => Ok(Vec::new()),
+                DroppedJob::Missing => Err(Failure::new(format!("no job `{id}` waits"))),
+                DroppedJob::GoesOn => Err(Failure::new(format!(
+                    "the job `{id}` is being worked on, or goes on: only one that is stalled is dropped"
+                ))),
+            };
+        }
+        let jobs = partita.jobs().await?;
         let jobs = jobs
             .iter()
             .filter(|job| self.all || job.state != JobState::Done);
@@ -84,13 +100,17 @@ impl Command for Jobs {
         if !desk.is_operator {
             for job in &mut listed {
                 secrets::mask_item(desk.design(), &mut job.of);
+                secrets::mask_error(desk.design(), &mut job.last_error);
             }
         }
         Ok(listed)
     }
 
     fn example() -> Self {
-        Jobs { all: true }
+        Jobs {
+            all: true,
+            drop: None,
+        }
     }
 
     fn schemas() -> [Json; 3] {
@@ -114,7 +134,7 @@ impl Command for Jobs {
         });
         let request = json!({
             "type": "object",
-            "properties": { "all": { "type": "boolean" } },
+            "properties": { "all": { "type": "boolean" }, "drop": { "type": "string" } },
             "additionalProperties": false,
         });
         [

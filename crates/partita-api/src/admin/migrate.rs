@@ -107,6 +107,10 @@ pub struct MigrationState {
     pub looked_at: u64,
     /// Items that could not be filled in, with what is wrong with them.
     pub refused: Vec<String>,
+    /// The number of the design in the history, where stored data need not follow it anew, so that it
+    /// is served at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adopted: Option<u64>,
     /// The changes that a migration would carry out, for `plan`.
     pub changes: Vec<MigrationChange>,
 }
@@ -157,7 +161,15 @@ impl Command for Migrate {
             MigrateStep::Pause => return Ok(state(Some(current.pause().await?))),
             MigrateStep::Start => {
                 desk.refuse_raw_writes()?;
-                current.start(self.design()?, self.drops).await
+                let design = self.design()?;
+                if let Some(recorded) = current.adopt(&design).await? {
+                    return Ok(MigrationState {
+                        stage: "adopted".to_owned(),
+                        adopted: Some(recorded.number),
+                        ..MigrationState::default()
+                    });
+                }
+                current.start(design, self.drops).await
             }
             MigrateStep::Resume => current.resume().await,
             MigrateStep::Switch => current.switch().await,
@@ -189,6 +201,7 @@ impl Command for Migrate {
                 "paused": { "type": "boolean" },
                 "looked_at": { "type": "integer" },
                 "refused": texts(),
+                "adopted": { "type": "integer" },
                 "changes": { "type": "array", "items": {
                     "type": "object",
                     "required": ["change", "says", "obstacle", "lasts"],
@@ -260,6 +273,7 @@ fn state(migration: Option<Migration>) -> MigrationState {
         paused: migration.is_paused,
         looked_at: migration.looked_at,
         refused: migration.refused,
+        adopted: None,
         changes: Vec::new(),
     }
 }

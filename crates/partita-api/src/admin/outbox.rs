@@ -96,6 +96,10 @@ impl Command for Outbox {
                 return Err(Failure::new("a message is either retried or dropped"));
             }
             (Some(id), None) => {
+                if let Some(why) = partita.why_outbox_waits().await? {
+                    let detail = format!("nothing is tried now: {why}");
+                    return Err(Failure::new(detail));
+                }
                 let is_there = partita.retry_message(id).await?;
                 return is_there.then(Vec::new).ok_or_else(|| missing(id));
             }
@@ -105,6 +109,8 @@ impl Command for Outbox {
             }
             (None, None) => {}
         }
+        let why = partita.why_outbox_waits().await?;
+        why.iter().for_each(|why| desk.notes.add(why));
         let listed = partita.outbox(LISTED_MAX).await?;
         let mut listed: Vec<_> = listed.into_iter().map(ListedMessage::from).collect();
         if !desk.is_operator {

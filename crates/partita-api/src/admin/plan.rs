@@ -42,9 +42,10 @@ impl Command for Plan {
                 text: preview.to_string(),
             });
         }
-        let preview = partita.preview(&self.0.caller(), operation).await?;
+        let mut preview = partita.preview(&self.0.caller(), operation).await?;
         if !desk.is_operator {
             secrets::refuse(desk.design(), &preview)?;
+            secrets::mask_rows(desk.design(), &mut preview);
         }
         Ok(Planned {
             request: preview.to_json(),

@@ -4,7 +4,7 @@
 
 use partita_core::{Item, Value};
 use partita_design::design::{Attribute, Record};
-use partita_design::{Design, Occupant, occupant};
+use partita_design::{Design, Occupant, occupant, sidecar};
 use partita_plan::Preview;
 use partita_store::request::TransactAction;
 use partita_verify::{Drift, Unrecognised};
@@ -28,9 +28,51 @@ pub(super) fn refuse(design: &Design, preview: &Preview) -> Result<(), Failure> 
     Ok(())
 }
 
+/// A transaction without what is inside the rows beside the tables: jobs and messages have the
+/// attributes of items in them, and links that let people in.
+pub(super) fn mask_rows(design: &Design, preview: &mut Preview) {
+    for action in &mut preview.actions {
+        if is_of_table(design, action.table().as_str()) {
+            continue;
+        }
+        if let TransactAction::Put(put) = action {
+            let names: Vec<_> = put.item.keys().cloned().collect();
+            let inside = names
+                .into_iter()
+                .filter(|name| !KEYS.contains(&name.as_str()));
+            for name in inside {
+                put.item.insert(name, MASK.into());
+            }
+        }
+    }
+}
+
+/// The key of a row beside the tables.
+const KEYS: [&str; 2] = [sidecar::PARTITION, sidecar::SORT];
+
+/// Whether a table has items of the design. The other one is beside them.
+fn is_of_table(design: &Design, name: &str) -> bool {
+    design.tables.iter().any(|table| table.name == name)
+}
+
+/// Whether any item of the design has secrets.
+fn has_any(design: &Design) -> bool {
+    let mut records = design.records.iter();
+    records.any(|record| secrets(design, record).next().is_some())
+}
+
+/// Whether the key of any item spells a secret.
+fn has_any_in_keys(design: &Design) -> bool {
+    let mut records = design.records.iter();
+    records.any(|record| is_in_key(design, record))
+}
+
 fn has_secrets(design: &Design, action: &TransactAction, shown: &Json) -> bool {
     let Some(record) = record_of(design, action) else {
-        return false;
+        // The key of a row beside the tables may repeat that of an item.
+        let is_put = matches!(action, TransactAction::Put(_));
+        return !is_of_table(design, action.table().as_str())
+            && (has_any_in_keys(design) || (!is_put && has_any(design)));
     };
     let text = shown.to_string();
     let mut names = secrets(design, record).map(|attribute| attribute.name.as_str());
@@ -82,6 +124,14 @@ pub(super) fn masked(design: &Design, drift: &Drift) -> Drift {
     let mut masked = drift.clone();
     let record = record_at(design, &drift.table, &drift.key);
     let Some(record) = record.or_else(|| design.find_record(&drift.record)) else {
+        // Nothing says what is in a row that belongs to no item.
+        if has_any(design) {
+            for value in [&mut masked.stored, &mut masked.expected] {
+                *value = value.take().map(|_| MASK.into());
+            }
+            mask_key(&mut masked.key);
+            masked.note = None;
+        }
         return masked;
     };
     let attribute = drift.attribute.as_deref();
@@ -110,7 +160,11 @@ pub(super) fn masked(design: &Design, drift: &Drift) -> Drift {
 pub(super) fn masked_unrecognised(design: &Design, one: &Unrecognised) -> Unrecognised {
     let mut masked = one.clone();
     let record = record_at(design, &one.table, &one.key);
-    if record.is_some_and(|record| is_in_key(design, record)) {
+    let is_secret = match record {
+        Some(record) => is_in_key(design, record),
+        None => !is_of_table(design, &one.table) && has_any_in_keys(design),
+    };
+    if is_secret {
         mask_key(&mut masked.key);
     }
     masked
@@ -132,6 +186,13 @@ pub(super) fn mask_item(design: &Design, item: &mut String) {
     }
 }
 
+/// What a job says of its last failure, which may name items.
+pub(super) fn mask_error(design: &Design, error: &mut Option<String>) {
+    if has_any_in_keys(design) {
+        *error = error.take().map(|_| MASK.to_owned());
+    }
+}
+
 /// The attributes that identify an item, without secrets.
 pub(super) fn masked_identity(design: &Design, record: &str, identity: &mut Map<String, Json>) {
     let Some(record) = design.find_record(record) else {
@@ -146,7 +207,26 @@ pub(super) fn masked_identity(design: &Design, record: &str, identity: &mut Map<
 
 #[cfg(test)]
 mod tests {
+    use partita_store::request::PutItem;
+
     use super::*;
+
+    const VAULT: &str = r#"
+design = "vault"
+
+[table]
+name = "vault"
+key  = ["PK", "SK"]
+
+[entity.User]
+PK = "USER#{user}"
+SK = "META"
+
+[entity.User.attributes]
+user     = "string"
+name     = "string"
+password = "string, secret"
+"#;
 
     const SESSIONS: &str = r#"
 design = "sessions"
@@ -184,5 +264,35 @@ password = "string, secret"
             mask_item(&design, &mut item);
             assert_eq!(item, shown);
         }
+    }
+
+    /// Jobs and messages have the attributes of items in them.
+    #[test]
+    fn rows_beside_the_tables_are_shown_without_what_is_inside() {
+        let (design, _) = partita_design::check(VAULT, &|_| None);
+        let design = design.unwrap();
+        let put = |table: &str, key: [&str; 2], name: &str| {
+            let item = Item::from([
+                ("PK", Value::from(key[0])),
+                ("SK", Value::from(key[1])),
+                (name, Value::from("hunter2")),
+            ]);
+            TransactAction::Put(PutItem::new(table.parse().unwrap(), item))
+        };
+        let sidecar = partita_design::sidecar::name(&design);
+        let mut preview = Preview::default();
+        let job = put(&sidecar, ["JOB", "1"], "before");
+        preview.actions = vec![put("vault", ["USER#ann", "META"], "name"), job];
+        assert!(refuse(&design, &preview).is_ok());
+        mask_rows(&design, &mut preview);
+        let shown = format!("{}{preview}", preview.to_json());
+        assert_eq!(shown.matches("hunter2").count(), 2, "{shown}");
+        assert!(shown.contains("JOB") && shown.contains(MASK), "{shown}");
+        // Where keys spell secrets, those of rows may, too.
+        let (design, _) = partita_design::check(SESSIONS, &|_| None);
+        let design = design.unwrap();
+        let sidecar = partita_design::sidecar::name(&design);
+        preview.actions = vec![put(&sidecar, ["HELD#sessions#SESSION#s1", "META"], "job")];
+        assert!(refuse(&design, &preview).is_err());
     }
 }

@@ -21,6 +21,49 @@ pub struct Token {
     pub lifetime_seconds: u32,
 }
 
+impl Token {
+    /// Where people sign in, a token counts while its user is there. One for a text that is no id is
+    /// refused; of a user who is not there yet, or not active, whoever asks is told.
+    async fn demand_user(&self, desk: &Desk) -> Result<(), Failure> {
+        let design = desk.design();
+        let accounts = design.accounts.as_ref();
+        let Some(accounts) = accounts.filter(|accounts| accounts.sign_in.is_some()) else {
+            return Ok(());
+        };
+        let (user, users) = (&self.user, &accounts.users(design).name);
+        let served = desk.served().filter(|served| served.has_sign_in());
+        if let Some(served) = &served
+            && served.account(user).await?.is_none()
+            && let Some(account) = served.account_with(user).await?
+        {
+            let id = account.id;
+            return Err(Failure::new(format!(
+                "`{user}` is what a `{users}` signs in with, and a token is for an id: write \
+                 `--user {id}`"
+            )));
+        }
+        if let Err(expected) = accounts.check_id(design, user) {
+            return Err(Failure::new(format!(
+                "`{user}` is no id of a `{users}`, which is {expected}: the token would never count; \
+                 `GET auth/me` shows the id of whoever is signed in"
+            )));
+        }
+        let Some(served) = served else {
+            return Ok(());
+        };
+        match served.account(user).await? {
+            Some(account) if account.is_active => {}
+            Some(_) => desk.notes.add(&format!(
+                "`{user}` is not active, and the token counts while they are"
+            )),
+            None => desk.notes.add(&format!(
+                "there is no `{users}` with the id `{user}`, and the token counts while there is one"
+            )),
+        }
+        Ok(())
+    }
+}
+
 impl Command for Token {
     const NAME: &'static str = "token";
     const ABOUT: &'static str = "A bearer token for a user of the design";
@@ -33,6 +76,7 @@ impl Command for Token {
     async fn run(self, desk: Desk, _: Events<Self>) -> Result<String, Failure> {
         let tokens = desk.installation.tokens.as_ref();
         let tokens = tokens.ok_or_else(|| Failure::new("this process has no secret"))?;
+        self.demand_user(&desk).await?;
         Ok(tokens.make(
             &desk.design().name,
             &self.user,

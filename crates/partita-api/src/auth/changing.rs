@@ -28,7 +28,7 @@ impl AuthCall<'_> {
         // What one transaction did not end is void, and goes too.
         self.afterwards(|partita: Arc<Partita>| async move {
             if let Some(account) = partita.account(&account.id).await? {
-                partita.end_other_sessions(&account, session).await?;
+                partita.remove_other_sessions(&account, session).await?;
             }
             Ok(())
         })
@@ -126,7 +126,7 @@ impl AuthCall<'_> {
         .await;
         self.afterwards(|partita: Arc<Partita>| async move {
             if let Some(account) = partita.account(id).await? {
-                partita.end_other_sessions(&account, None).await?;
+                partita.remove_other_sessions(&account, None).await?;
             }
             Ok(())
         })

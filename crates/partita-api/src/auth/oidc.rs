@@ -231,7 +231,8 @@ impl AuthCall<'_> {
         if !account.is_active {
             return Err(Problem::account_closed());
         }
-        let open = |partita: Arc<Partita>| async move { partita.sign_in(account, None).await };
+        let open =
+            |partita: Arc<Partita>| async move { partita.sign_in_by(account, provider).await };
         let session = self.as_served(open).await?;
         info!(
             design = self.design().name,
@@ -283,6 +284,14 @@ impl AuthCall<'_> {
                 return refused(ProblemKind::LastWay, detail);
             }
         }
+        // Whoever signed in by the provider is out. Other sessions that one transaction did not end go
+        // too.
+        let account = &account;
+        self.afterwards(|partita: Arc<Partita>| async move {
+            partita.end_other_sessions(account, session).await?;
+            Ok(())
+        })
+        .await;
         info!(
             design = self.design().name,
             user = account.id,

@@ -105,8 +105,8 @@ impl Hasher {
         hashed.ok_or_else(Problem::internal)
     }
 
-    /// Compares a password with a hash, which is Argon2's or of one of these schemes. Without one it
-    /// takes as long, and is wrong.
+    /// Compares a password with a hash, which is Argon2's or of one of these schemes. Without one, or
+    /// with something else, it takes as long, and is wrong.
     pub async fn compare(
         &self,
         asker: &Asker,
@@ -122,6 +122,7 @@ impl Hasher {
                 self.nobody.get_or_init(|| made).clone()
             }
         };
+        let hash = hash.filter(|hash| is_comparable(hash, schemes));
         let is_known = hash.is_some();
         let hash = hash.map_or(nobody, str::to_owned);
         let password = password.clone();
@@ -212,6 +213,23 @@ fn hashed(password: &str, salt: &[u8]) -> Option<String> {
     Some(hash.ok()?.to_string())
 }
 
+/// Whether something stored is a hash that a password is compared with. What stands for a password
+/// that nobody knows is none, and neither is one that costs too much.
+fn is_comparable(hash: &str, schemes: &[HashScheme]) -> bool {
+    match imported::scheme_of(hash) {
+        Some(scheme) => schemes.contains(&scheme),
+        None => params_of(hash).is_some(),
+    }
+}
+
+/// What a hash of Argon2 cost, and costs to compare, if that is bounded.
+fn params_of(hash: &str) -> Option<Params> {
+    let params = Params::try_from(&PasswordHash::new(hash).ok()?).ok()?;
+    let (memory, passes, _) = COST;
+    let is_bounded = params.m_cost() <= 4 * memory && params.t_cost() <= 4 * passes;
+    is_bounded.then_some(params)
+}
+
 fn compared(password: &str, hash: &str, schemes: &[HashScheme]) -> Compared {
     if let Some(scheme) = imported::scheme_of(hash) {
         let is_right = schemes.contains(&scheme) && imported::is_right(scheme, password, hash);
@@ -224,21 +242,17 @@ fn compared(password: &str, hash: &str, schemes: &[HashScheme]) -> Compared {
     let Ok(parsed) = PasswordHash::new(hash) else {
         return Compared::Wrong;
     };
-    // What the hash says it cost is what it costs to compare it.
-    let Some((argon2, params)) = argon2().zip(Params::try_from(&parsed).ok()) else {
+    let Some((argon2, params)) = argon2().zip(params_of(hash)) else {
         return Compared::Wrong;
     };
-    let (memory, passes, lanes) = COST;
-    let is_bounded = params.m_cost() <= 4 * memory && params.t_cost() <= 4 * passes;
-    if !is_bounded
-        || argon2
-            .verify_password(password.as_bytes(), &parsed)
-            .is_err()
+    if argon2
+        .verify_password(password.as_bytes(), &parsed)
+        .is_err()
     {
         return Compared::Wrong;
     }
     let costs = (params.m_cost(), params.t_cost(), params.p_cost());
-    let is_current = costs == (memory, passes, lanes) && hash.starts_with("$argon2id$");
+    let is_current = costs == COST && hash.starts_with("$argon2id$");
     if is_current {
         Compared::Right
     } else {
@@ -294,6 +308,29 @@ mod tests {
             Compared::Wrong
         );
         assert_ne!(hasher.hash(&ann(), &right).await.unwrap(), hash);
+    }
+
+    /// Everything else is compared with the hash of a password that nobody has, which takes as long as
+    /// where there is no account.
+    #[test]
+    fn only_hashes_that_cost_something_are_compared() {
+        let argon2 = |costs: &str| {
+            format!(
+                "$argon2id$v=19${costs}$c29tZXNhbHRzb21lc2Fs$4ca/Y7l3rIkg4wtxo5ISN6lvKLePVbkIRvSOMKFQhkE"
+            )
+        };
+        let bcrypt = "$2b$04$zVHmKQtGGQob.b/Nc7l9NO8UlrYcW05FiuCj/SxsFO/ZtiN9.mNzy";
+        assert!(is_comparable(&argon2("m=19456,t=2,p=1"), &[]));
+        assert!(is_comparable(bcrypt, &[HashScheme::Bcrypt]));
+        for hash in [
+            "!4ca_Y7l3rIkg4wtxo5ISN6lvKLePVbkIRvSOMKFQhkE",
+            "",
+            bcrypt,
+            &argon2("m=1048576,t=2,p=1"),
+            &argon2("m=19456,t=200,p=1"),
+        ] {
+            assert!(!is_comparable(hash, &[HashScheme::Scrypt]), "{hash}");
+        }
     }
 
     #[tokio::test]

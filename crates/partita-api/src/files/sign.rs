@@ -7,10 +7,12 @@
 use std::fmt::{self, Write as _};
 use std::num::ParseIntError;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use partita_plan::KeyRing;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::Sha256;
 use subtle::ConstantTimeEq as _;
@@ -107,21 +109,27 @@ impl Signed {
 }
 
 /// Makes and verifies signed URLs.
-pub(super) struct Signer {
-    key: Hmac<Sha256>,
+pub(super) struct Signer(Arc<KeyRing<Key>>);
+
+/// A key that URLs are signed with.
+pub(super) struct Key(Hmac<Sha256>);
+
+/// The signing key of these bytes.
+pub(super) fn key(bytes: &[u8; 32]) -> Key {
+    Key(Hmac::new_from_slice(bytes).expect("an HMAC takes a key of any length"))
 }
 
 impl Signer {
-    pub(super) fn new(key: &[u8; 32]) -> Self {
-        Signer {
-            key: Hmac::new_from_slice(key).expect("an HMAC takes a key of any length"),
-        }
+    /// A signer whose first key signs. A URL that another of them signed is good too.
+    pub(super) fn new(keys: Arc<KeyRing<Key>>) -> Self {
+        Signer(keys)
     }
 
     /// The path and query of the URL that allows this.
     pub(super) fn url(&self, grant: &Grant<'_>) -> String {
-        let code = self.code(grant.caller);
-        let signature = self.signature(
+        let key = &self.0.keys()[0];
+        let code = key.code(grant.caller);
+        let signature = key.signature(
             grant.method,
             grant.design,
             grant.name,
@@ -176,16 +184,23 @@ impl Signer {
             code: code?,
         };
         let theirs = BASE64.decode(signature?).ok()?;
-        let ours = self.signature(method, design, name, &signed);
-        bool::from(theirs.ct_eq(&ours)).then_some(signed)
+        let is_ours = self.0.keys().iter().any(|key| {
+            let ours = key.signature(method, design, name, &signed);
+            theirs.ct_eq(&ours).into()
+        });
+        is_ours.then_some(signed)
     }
 
     /// Whether a URL was made for this caller.
     pub(super) fn is_for(&self, signed: &Signed, caller: Option<&str>) -> bool {
-        let ours = self.code(caller);
-        bool::from(signed.code.as_bytes().ct_eq(ours.as_bytes()))
+        self.0.keys().iter().any(|key| {
+            let ours = key.code(caller);
+            signed.code.as_bytes().ct_eq(ours.as_bytes()).into()
+        })
     }
+}
 
+impl Key {
     fn signature(&self, method: &str, design: &str, name: &str, signed: &Signed) -> [u8; 32] {
         let (size, expires) = (signed.size.to_string(), signed.expires.to_string());
         self.mac(&[
@@ -212,7 +227,7 @@ impl Signer {
 
     /// An HMAC over texts, each with its length before it, so that no two lists look the same.
     fn mac(&self, texts: &[&str]) -> [u8; 32] {
-        let mut mac = self.key.clone();
+        let mut mac = self.0.clone();
         for text in texts {
             mac.update(&u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
             mac.update(text.as_bytes());

@@ -10,6 +10,7 @@ use axum::http::Extensions;
 use axum::response::Response;
 use partita_plan::Caller;
 
+use super::making::Made;
 use super::{Intake, Sender};
 use crate::server;
 use crate::shares::{EVERYBODY, HeldShare, Shares, Short};
@@ -53,6 +54,11 @@ impl Reader {
 }
 
 impl Reader {
+    /// Whether it is known.
+    pub(crate) fn sender(&self) -> Sender {
+        self.sender
+    }
+
     /// Under what name it is counted.
     pub(crate) fn holder(&self) -> &str {
         &self.holder
@@ -78,7 +84,9 @@ impl Intake {
     }
 
     /// Counts an answer until it is sent, or refuses it if there is no room.
-    pub(crate) async fn until_sent(&self, response: Response) -> Result<Response, Short> {
+    pub(crate) async fn until_sent(&self, mut response: Response) -> Result<Response, Short> {
+        // It is given back when the answer is counted here.
+        let _made = response.extensions_mut().remove::<Made>();
         let reader = response.extensions().get::<Reader>().cloned();
         let size = response.body().size_hint().exact();
         let (Some(reader), Some(COUNTED_BYTES_MIN..)) = (reader, size) else {

@@ -55,7 +55,7 @@ fn value(name: &str, kind: &AttributeType) -> Option<Value> {
         AttributeType::Enum(names) => Value::from(names.first()?.as_str()),
         AttributeType::State(states) => Value::from(states.names.first()?.as_str()),
         AttributeType::Ulid => Value::from(ULID),
-        AttributeType::Uuid => Value::from(UUID),
+        AttributeType::Uuid | AttributeType::Id => Value::from(UUID),
         AttributeType::Time(form) => form.write(MILLIS),
         AttributeType::Expiry => TimeForm::Epoch.write(MILLIS),
         AttributeType::Bool => Value::Bool(true),

@@ -107,11 +107,7 @@ fn moves(design: &Design, verb: Verb) -> bool {
     else {
         return false;
     };
-    let record = &design[record];
-    record.identity.iter().any(|part| {
-        let attribute = record.attribute(&part.attribute);
-        attribute.is_some_and(|one| one.movable)
-    })
+    design[record].movable_part().is_some()
 }
 
 /// The parameters in the path, each with the type of the attribute that it names.

@@ -94,8 +94,7 @@ pub(super) fn changes(design: &Design, entity: &Record) -> Json {
 /// What is there need not be given, so nothing is required.
 pub(super) fn replacement(design: &Design, entity: &Record) -> Json {
     let mut object = Object::default();
-    let is_identity = |name: &str| entity.identity.iter().any(|part| part.attribute == name);
-    for attribute in given(entity).filter(|one| !is_identity(&one.name)) {
+    for attribute in given(entity).filter(|one| !entity.is_identified_by(&one.name)) {
         object.add(&attribute.name, input(design, entity, attribute), false);
     }
     object.schema(entity.open)
@@ -181,9 +180,7 @@ pub(super) fn is_repeatable(entity: &Record) -> bool {
 }
 
 fn may_change(entity: &Record, attribute: &Attribute) -> bool {
-    let mut identity = entity.identity.iter();
-    let is_identity = identity.any(|part| part.attribute == attribute.name);
-    attribute.movable || !(is_identity || attribute.fixed)
+    attribute.movable || !(entity.is_identified_by(&attribute.name) || attribute.fixed)
 }
 
 /// The schema of an attribute as callers give it.
@@ -213,9 +210,10 @@ fn add_own_input(object: &mut Object, design: &Design, action: &Action, records:
         let mut entities = records.iter().map(|record| &design[*record]);
         let attribute = entities.find_map(|record| {
             let attribute = record.attribute(name).filter(|_| record.is_entity())?;
-            Some(input(design, record, attribute))
+            Some((input(design, record, attribute), !attribute.optional))
         });
-        object.add(name, attribute.unwrap_or_else(|| json!({})), true);
+        let (schema, is_required) = attribute.unwrap_or_else(|| (json!({}), true));
+        object.add(name, schema, is_required);
     }
     for parameter in &action.parameters {
         let schema = schema::of_parameter(parameter);

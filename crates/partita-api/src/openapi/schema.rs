@@ -32,6 +32,9 @@ pub(crate) fn of(kind: &AttributeType) -> Json {
         }),
         AttributeType::Ulid => json!({ "type": "string", "pattern": ULID }),
         AttributeType::Uuid => json!({ "type": "string", "format": "uuid", "pattern": UUID }),
+        AttributeType::Id => {
+            json!({ "type": "string", "anyOf": [{ "pattern": UUID }, { "pattern": ULID }] })
+        }
         AttributeType::Time(form) => of_time(*form),
         AttributeType::Expiry => of_time(TimeForm::Epoch),
         AttributeType::Bool => json!({ "type": "boolean" }),

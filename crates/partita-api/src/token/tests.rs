@@ -10,7 +10,7 @@ mod test_keys;
 mod web;
 
 fn tokens(byte: u8, clock: &Arc<ManualClock>) -> Tokens {
-    Tokens::new(&Secret::new(vec![byte; 32]).unwrap(), clock.clone())
+    Tokens::new(&Secrets::one(vec![byte; 32]).unwrap(), clock.clone())
 }
 
 #[tokio::test]
@@ -67,7 +67,8 @@ async fn what_is_not_ours_is_refused() {
     for critical in ["null", "[]", "[\"b64\"]", "{}", "0"] {
         let header = format!(r#"{{"alg":"HS256","typ":"JWT","crit":{critical}}}"#);
         let message = format!("{}.{claims}", BASE64.encode(header));
-        let key = &ours.signing;
+        let keys = ours.keys.keys();
+        let key = &keys[0].signing;
         let signature = jsonwebtoken::crypto::sign(message.as_bytes(), key, Algorithm::HS256);
         let token = format!("{message}.{}", signature.unwrap());
         let verified = ours.verify("stories", Some(&token)).await;
@@ -79,7 +80,7 @@ async fn what_is_not_ours_is_refused() {
             serde_json::from_slice(&BASE64.decode(claims).unwrap()).unwrap();
         claims[name] = value;
         let header = Header::new(Algorithm::HS256);
-        let token = encode(&header, &claims, &ours.signing).unwrap();
+        let token = encode(&header, &claims, &ours.keys.keys()[0].signing).unwrap();
         let verified = ours.verify("stories", Some(&token)).await;
         assert_eq!(verified, invalid, "{name}");
     }

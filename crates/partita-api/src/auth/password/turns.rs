@@ -46,7 +46,7 @@ pub(super) struct Turn {
     asker: Asker,
 }
 
-/// A request that waits. When it is dropped, it does so no more.
+/// A request in the queue. Dropping it takes it out.
 struct Place<'t> {
     turns: &'t Turns,
     key: (usize, u64),

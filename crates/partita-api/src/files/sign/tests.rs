@@ -13,8 +13,12 @@ fn grant() -> Grant<'static> {
     }
 }
 
+fn signed_by(byte: u8) -> Signer {
+    Signer::new(Arc::new(KeyRing::new(key(&[byte; 32]))))
+}
+
 fn signer() -> Signer {
-    Signer::new(&[1; 32])
+    signed_by(1)
 }
 
 fn split(url: &str) -> (String, String) {
@@ -69,7 +73,7 @@ fn nothing_of_it_can_be_changed() {
     }
     let cut = &query[..query.len() - 1];
     assert!(verify("PUT", "albums", name, cut).is_none());
-    let other = Signer::new(&[2; 32]);
+    let other = signed_by(2);
     assert!(other.verify("PUT", "albums", name, &query).is_none());
 }
 

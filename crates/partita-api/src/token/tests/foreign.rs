@@ -66,7 +66,7 @@ pub(super) fn tokens_with(keys: Keys, clock: &Arc<ManualClock>) -> Tokens {
         role_claim: "custom:role".to_owned(),
         group_claims: vec!["cognito:groups".to_owned(), "groups".to_owned()],
     };
-    let secret = Secret::new(vec![1; 32]).unwrap();
+    let secret = Secrets::one(vec![1; 32]).unwrap();
     let tokens = Tokens::new(&secret, clock.clone());
     tokens.with_issuer(Issuer::new(expected, keys))
 }
