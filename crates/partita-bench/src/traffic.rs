@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use hdrhistogram::Histogram;
-use partita_api::{Secret, Tokens};
+use partita_api::{Secrets, Tokens};
 use partita_core::plain;
 use partita_plan::{Caller, Operation};
 use partita_store::surroundings::SystemClock;
@@ -49,7 +49,7 @@ pub(super) fn mix(stage: &Stage) -> Result<Vec<Workload>> {
 /// Who makes tokens that the server on this directory takes.
 pub(super) fn tokens(directory: &Path) -> Result<Arc<Tokens>> {
     let secret = fs::read(directory.join("secret")).context("the server has made no secret")?;
-    let secret = Secret::new(secret)?;
+    let secret = Secrets::one(secret)?;
     Ok(Arc::new(Tokens::new(&secret, Arc::new(SystemClock))))
 }
 

@@ -1,10 +1,11 @@
-//! `partita adopt`: how far the items of tables that exist follow a design.
+//! `partita adopt`: how far the items of tables that exist follow a design, and those tables taken
+//! over.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use partita_api::admin::adopt::{Adopt, Adoption};
 use partita_api::admin::verify::Found;
 use partita_core::printable;
@@ -73,29 +74,23 @@ pub(crate) async fn run(flags: &AdoptFlags) -> Result<ExitCode> {
 
 /// Answers whether everything is as the design needs it.
 async fn report(flags: &AdoptFlags) -> Result<bool> {
-    if flags.start {
-        bail!(
-            "this version reports and does not adopt: nothing was written. Without --start, `partita \
-             adopt {}` says what is missing",
-            flags.design
-        );
-    }
     let door = Door::to(&flags.door, &flags.place);
     let subject = door.find(&flags.design, &flags.variables)?;
     let mut tallies = Tallies::default();
+    let command = Adopt { start: flags.start };
     let adoption = door
-        .ask(&subject, Adopt {}, &mut |found| tallies.take(found))
+        .ask(&subject, command, &mut |found| tallies.take(found))
         .await?;
     let text = match flags.format {
         CheckFormat::Json => json_text(&to_json(&adoption, &tallies)?),
-        CheckFormat::Text => to_text(&adoption, &tallies),
+        CheckFormat::Text => to_text(&adoption, &tallies, &flags.design),
     };
     print(&text)?;
-    let is_known = adoption.census.unrecognised.items == 0;
-    Ok(adoption.tables.is_empty() && is_known && adoption.report.is_clean())
+    let is_right = adoption.tables.is_empty() && adoption.obstacles.is_empty();
+    Ok(adoption.adopted || is_right && !flags.start)
 }
 
-fn to_text(adoption: &Adoption, tallies: &Tallies) -> String {
+fn to_text(adoption: &Adoption, tallies: &Tallies, design: &str) -> String {
     let mut text = String::new();
     // Writing to a text cannot fail.
     for note in &adoption.tables {
@@ -135,7 +130,21 @@ fn to_text(adoption: &Adoption, tallies: &Tallies) -> String {
     if text.is_empty() {
         text += "the tables are empty\n";
     }
-    text + "nothing was written\n"
+    for obstacle in &adoption.obstacles {
+        let obstacle = obstacle.replace("DESIGN", design);
+        let _ = writeln!(text, "to do        {obstacle}");
+    }
+    if adoption.adopted {
+        return text + &format!("adopted      `partita serve {design}` serves it\n");
+    }
+    if adoption.obstacles.is_empty() && !adoption.prepared {
+        text += &format!("`partita adopt {design} --start` takes the tables over\n");
+    }
+    text + if adoption.prepared {
+        "the tables are ready, and no design is recorded\n"
+    } else {
+        "nothing was written\n"
+    }
 }
 
 fn to_json(adoption: &Adoption, tallies: &Tallies) -> Result<Json> {

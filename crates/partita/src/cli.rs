@@ -23,6 +23,7 @@ mod issuer;
 mod limits;
 mod outbox;
 mod provider;
+mod secret;
 mod serve;
 mod store;
 
@@ -45,8 +46,8 @@ pub(crate) use backup::{
 };
 pub(crate) use copy::CopyFlags;
 pub(crate) use data::{
-    AdoptFlags, DemoFlags, DiffFlags, HistoryFlags, JobsFlags, MigrateFlags, OutboxCommandFlags,
-    OutboxWish, RepairFlags, VerifyFlags,
+    AdoptFlags, DemoFlags, DiffFlags, HistoryFlags, JobsFlags, JobsWish, MigrateFlags,
+    OutboxCommandFlags, OutboxWish, RepairFlags, VerifyFlags,
 };
 pub(crate) use designs::{
     CheckFlags, CheckFormat, CostFlags, DesignFlags, DocsFlags, KeysFlags, NewFlags, OpenapiFlags,
@@ -57,6 +58,7 @@ pub(crate) use issuer::IssuerFlags;
 pub(crate) use limits::LimitFlags;
 pub(crate) use outbox::{MailKind, OutboxFlags, SmtpTls};
 pub(crate) use provider::ProviderFlags;
+pub(crate) use secret::SecretCommand;
 pub(crate) use serve::{DurabilityKind, ServeFlags};
 pub(crate) use store::{DATA_DEFAULT, SecretFlags, VariableFlags};
 
@@ -115,6 +117,9 @@ pub(crate) enum Command {
     New(NewFlags),
     /// Print a bearer token for a user of a design
     Token(TokenFlags),
+    /// List the secrets that tokens, cursors and signed URLs rest on, and rotate them
+    #[command(subcommand)]
+    Secret(SecretCommand),
     /// Print a link that opens the console of a running server once, as the operator
     Console(ConsoleFlags),
     /// What the operator does past the rules of a design

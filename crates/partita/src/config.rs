@@ -6,7 +6,8 @@
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::ErrorKind;
+use std::fs;
+use std::io::{ErrorKind, Read as _};
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -17,6 +18,7 @@ use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
 
 use crate::cli::Cli;
+use crate::private;
 
 /// The file that is read where none is named, if it is there.
 const FILE_DEFAULT: &str = "partita.toml";
@@ -29,8 +31,8 @@ const NOT_IN_A_FILE: [&str; 4] = ["config", "print_config", "help", "version"];
 
 /// What the command line asks for.
 pub(crate) enum Asked {
-    /// To carry out a command.
-    Run(Box<Cli>),
+    /// To carry out a command, with the settings of a file if there is one.
+    Run(Box<Cli>, Option<PathBuf>),
     /// To print what is in force, as a file that says the same.
     Print(String),
 }
@@ -38,7 +40,11 @@ pub(crate) enum Asked {
 /// Reads the command line of this process, with what its configuration file says.
 pub(crate) fn parse() -> Result<Asked> {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let (command, settings) = command(&arguments)?;
+    let Read {
+        command,
+        settings,
+        file,
+    } = command(&arguments)?;
     let matches = command.clone().get_matches_from(arguments);
     if let Some(serve) = matches.subcommand_matches(SERVE)
         && serve.get_flag("print_config")
@@ -47,20 +53,32 @@ pub(crate) fn parse() -> Result<Asked> {
     }
     let cli = Cli::from_arg_matches(&matches);
     let cli = cli.unwrap_or_else(|error| error.exit());
-    Ok(Asked::Run(Box::new(cli)))
+    Ok(Asked::Run(Box::new(cli), file))
+}
+
+/// The command line with the settings of a file.
+struct Read {
+    command: Command,
+    settings: Vec<Setting>,
+    /// None if there is no file.
+    file: Option<PathBuf>,
 }
 
 /// The command line with the settings of the file, if there is one, as defaults; and these.
-fn command(arguments: &[OsString]) -> Result<(Command, Vec<Setting>)> {
+fn command(arguments: &[OsString]) -> Result<Read> {
     let mut command = Cli::command();
-    let Some(file) = named_file(&command, arguments) else {
-        return Ok((command, Vec::new()));
+    let nothing = |command| Read {
+        command,
+        settings: Vec::new(),
+        file: None,
     };
-    let text = match std::fs::read_to_string(&file.path) {
-        Err(error) if error.kind() == ErrorKind::NotFound && !file.is_named => {
-            return Ok((command, Vec::new()));
-        }
-        text => text.with_context(|| format!("cannot read {}", file.path.display()))?,
+    let Some(file) = named_file(&command, arguments) else {
+        return Ok(nothing(command));
+    };
+    let text = match file.read() {
+        Ok(None) => return Ok(nothing(command)),
+        Ok(Some(text)) => text,
+        Err(error) => return Err(error.context(format!("cannot read {}", file.path.display()))),
     };
     let settings = read(&text, &command).with_context(|| file.path.display().to_string())?;
     for Setting { id, values } in &settings {
@@ -74,13 +92,31 @@ fn command(arguments: &[OsString]) -> Result<(Command, Vec<Setting>)> {
             command.mut_subcommand(SERVE, |serve| serve.mut_arg(id, default))
         };
     }
-    Ok((command, settings))
+    Ok(Read {
+        command,
+        settings,
+        file: Some(file.path),
+    })
 }
 
 /// A file to read, and whether somebody named it: then it must be there.
 struct File {
     path: PathBuf,
     is_named: bool,
+}
+
+impl File {
+    /// The text; none if nobody named the file and it is not there.
+    fn read(&self) -> Result<Option<String>> {
+        let mut opened = match fs::File::open(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && !self.is_named => return Ok(None),
+            opened => opened?,
+        };
+        private::demand_trusted(&opened.metadata()?, self.is_named)?;
+        let mut text = String::new();
+        opened.read_to_string(&mut text)?;
+        Ok(Some(text))
+    }
 }
 
 /// The file that `serve --config` names; other commands read none.

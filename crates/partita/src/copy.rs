@@ -2,6 +2,13 @@
 //!
 //! A server that has the source open carries it out, because it alone knows what is written meanwhile;
 //! without one this process does. A source in DynamoDB is read by this process.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `copy` | the command, and a copy that is carried out |
+//! | `copy::reopening` | a switch that is taken back |
+
+pub(crate) mod reopening;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,9 +19,7 @@ use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use partita_api::admin::Failure;
 use partita_design::{Design, sidecar, time};
-use partita_engine::EngineStore;
 use partita_plan::moving::{self, Moving, Way};
-use partita_store::request::{PutItem, ReturnValues};
 use partita_store::surroundings::SystemClock;
 use partita_store::table::TableName;
 use partita_store::{Clock as _, Store};
@@ -26,16 +31,15 @@ use crate::operator::{self, Reached};
 use crate::output::print;
 use crate::source::Source;
 use crate::{json_text, store};
+use reopening::Reopen;
 
 /// What the command is called over the socket.
 pub(crate) const NAME: &str = "copy";
-/// The same for the way back.
-pub(crate) const REOPEN: &str = "reopen";
 
 /// A store, as another process of this machine understands it too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-enum Place {
+pub(crate) enum Place {
     Directory(PathBuf),
     Dynamodb {
         endpoint: Option<String>,
@@ -59,7 +63,7 @@ impl Place {
     }
 
     /// What people call it.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         match self {
             Place::Directory(path) => path.display().to_string(),
             Place::Dynamodb {
@@ -74,8 +78,18 @@ impl Place {
         }
     }
 
+    /// Whether it is what a mark names. A directory that did not exist yet may have been named by a
+    /// path with links in it.
+    fn is_called(&self, name: &str) -> bool {
+        let is_path = |path: &PathBuf| {
+            let named = PathBuf::from(name).canonicalize();
+            named.is_ok_and(|named| named == *path)
+        };
+        self.name() == name || matches!(self, Place::Directory(path) if is_path(path))
+    }
+
     /// The store there, which is created if it is a directory without one.
-    async fn fill(&self) -> Result<Arc<dyn Store>> {
+    pub(super) async fn fill(&self) -> Result<Arc<dyn Store>> {
         match self {
             Place::Directory(path) => {
                 let opened = store::fill_embedded(path);
@@ -167,10 +181,14 @@ pub(crate) async fn run(flags: &CopyFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
     let of = Tables::of(&design)?;
     let from = Place::new(&flags.from, flags)?;
-    let Some(to) = &flags.to else {
-        return take_back(&of, &from).await;
+    let to = flags.to.as_deref().map(|to| Place::new(to, flags));
+    let to = to.transpose()?;
+    if flags.reopen {
+        return reopening::run(Reopen { of, from, to }).await;
+    }
+    let Some(to) = to else {
+        bail!("a copy goes to a store: name it with --to");
     };
-    let to = Place::new(to, flags)?;
     if from == to {
         bail!(
             "a copy goes from one store to another, and both are {}",
@@ -272,67 +290,6 @@ async fn reach(copy: &Copy, show: &mut (dyn FnMut(Step) + Send)) -> Result<Copie
         Ok(())
     });
     Ok(copied.await?)
-}
-
-/// Takes a switch back.
-async fn take_back(of: &Tables, from: &Place) -> Result<ExitCode> {
-    match from {
-        Place::Dynamodb { .. } => reopen(of, from.fill().await?).await?,
-        Place::Directory(data) => {
-            let asked = operator::ask(data, REOPEN, of, &mut |()| {}).await?;
-            if let Some(()) = asked {
-                return told(of, from);
-            }
-            reopen(of, store::look_embedded(data)?).await?;
-        }
-    }
-    told(of, from)
-}
-
-fn told(of: &Tables, from: &Place) -> Result<ExitCode> {
-    let (design, place) = (&of.design, from.name());
-    print(&format!(
-        "{place} takes writes of {design} again\n\
-         its mails, events and schedules wait until `partita outbox {design} resume` there: the other store has them too\n"
-    ))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Lets callers write to the source of a switch again, by a server that has it open.
-pub(crate) async fn reopen_served(of: &Tables, engine: Arc<EngineStore>) -> Result<(), Failure> {
-    demand_gone(of, engine.clone()).await?;
-    engine.thaw(&of.tables);
-    reopen(of, engine).await
-}
-
-/// Lets callers write to the source of a switch again.
-async fn reopen(of: &Tables, source: Arc<dyn Store>) -> Result<(), Failure> {
-    demand_gone(of, source.clone()).await?;
-    let gone = Moving::read(&of.sidecar, source.clone()).await?;
-    let place = gone.map_or_else(String::new, |mark| mark.place);
-    // The other store has the same mails, and may have delivered them.
-    let beside = Moving {
-        way: Way::Beside,
-        place,
-        since: time::format_millis(SystemClock.now_millis()),
-    };
-    let put = PutItem::new(of.sidecar.clone(), beside.item());
-    source.put_item(put, ReturnValues::None).await?;
-    Ok(())
-}
-
-/// Refuses to take back what was no switch: a copy that arrives is not whole.
-async fn demand_gone(of: &Tables, source: Arc<dyn Store>) -> Result<(), Failure> {
-    let design = &of.design;
-    match Moving::read(&of.sidecar, source).await? {
-        Some(mark) if mark.way == Way::Out => Ok(()),
-        Some(mark) if mark.way == Way::Beside => {
-            let detail = format!("`{design}` was not moved from there: {mark}");
-            Err(Failure::new(detail))
-        }
-        Some(mark) => Err(Failure::new(format!("`{design}` cannot be opened: {mark}"))),
-        None => Err(Failure::new(format!("`{design}` was not moved from there"))),
-    }
 }
 
 /// Carries a copy out from a source that this process has open.

@@ -28,6 +28,8 @@ struct Compared {
     old: (String, Design),
     new: (String, Design),
     estimate: Option<Estimate>,
+    /// The number of the new design in the history, if it was live before.
+    earlier: Option<u64>,
 }
 
 /// Prints the changes.
@@ -60,6 +62,7 @@ fn of_files(flags: &DiffFlags, new: &str) -> Result<Compared> {
         old,
         new,
         estimate: None,
+        earlier: None,
     })
 }
 
@@ -88,7 +91,12 @@ async fn with_live(flags: &DiffFlags) -> Result<Compared> {
         })
         .collect();
     let changes = difference::between(&old, &new);
+    let is_new = |one: &&RecordedDesign| {
+        one.text == new.origin.text && one.variables == new.origin.variables
+    };
+    let earlier = recorded.iter().rev().skip(1).find(is_new);
     Ok(Compared {
+        earlier: earlier.map(|one| one.number),
         estimate: Some(difference::estimate(&changes, &items)),
         old: (name, old),
         new: (subject.file, new),
@@ -106,17 +114,29 @@ fn compile(live: &RecordedDesign) -> Result<Design> {
 }
 
 fn show(flags: &DiffFlags, compared: &Compared) -> Result<ExitCode> {
-    let Compared { old, new, estimate } = compared;
+    let Compared {
+        old,
+        new,
+        estimate,
+        earlier,
+    } = compared;
     let changes = difference::all_between(&old.1, &new.1);
     let needless = difference::needless(&old.1, &new.1);
     let is_dynamodb = flags.place.is_shared();
     let needed = estimate.as_ref();
     let needed = needed.filter(|_| changes.iter().any(|change| !change.is_free()));
+    let cannot = cannot(&old.1, &new.1, &changes, is_dynamodb);
     let text = match flags.format {
         CheckFormat::Json => {
             let estimate = needed.map(|estimate| estimate.to_json(is_dynamodb));
             let changes = difference::to_json(&changes);
-            json_text(&json!({ "changes": changes, "estimate": estimate, "needless": needless }))
+            json_text(&json!({
+                "changes": changes,
+                "cannot": cannot,
+                "earlier": earlier,
+                "estimate": estimate,
+                "needless": needless,
+            }))
         }
         CheckFormat::Text => {
             let colours = match std::io::stdout().is_terminal() {
@@ -129,11 +149,43 @@ fn show(flags: &DiffFlags, compared: &Compared) -> Result<ExitCode> {
                 let line = new.1.origin.line(path).unwrap_or_default();
                 format!("No longer needed: `{path}` (line {line}).\n")
             });
-            text + &estimate.unwrap_or_default() + &needless.collect::<String>()
+            text + &cannot.join("")
+                + &earlier.map_or_else(String::new, of_before)
+                + &estimate.unwrap_or_default()
+                + &needless.collect::<String>()
         }
     };
     print(&text)?;
+    if !cannot.is_empty() {
+        return Ok(ExitCode::from(UNCLEAR));
+    }
     Ok(code(&changes))
+}
+
+/// What this version cannot carry out though the designs say all that it takes, a line each.
+fn cannot(old: &Design, new: &Design, changes: &[Change], is_dynamodb: bool) -> Vec<String> {
+    let is_clear = changes.iter().all(Change::is_complete);
+    if !is_clear || changes.iter().all(Change::is_free) {
+        return Vec::new();
+    }
+    if is_dynamodb {
+        return vec!["Cannot be carried out: a migration needs the embedded store.\n".to_owned()];
+    }
+    // What goes is named when the migration begins.
+    let drops: Vec<String> = changes.iter().map(Change::name).collect();
+    let planned = partita_plan::migration::changes::changes(old, new, &drops);
+    let obstacles = planned.into_iter().filter_map(|one| {
+        let why = one.obstacle?;
+        Some(format!("Cannot be carried out: {}: {why}.\n", one.change))
+    });
+    obstacles.collect()
+}
+
+fn of_before(number: u64) -> String {
+    format!(
+        "This text was live before (number {number}), and a server that starts with it goes on with \
+         the live one: `partita migrate start` makes it live again.\n"
+    )
 }
 
 fn file((name, design): &(String, Design)) -> File<'_> {

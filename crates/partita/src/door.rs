@@ -197,8 +197,8 @@ impl<'f> Door<'f> {
         if let Some(token) = given {
             return Ok(Box::new(move |_, _| token.clone()));
         }
-        let secret = secret_file::find(&self.flags.secret)?;
-        let tokens = Tokens::new(&secret, Arc::new(SystemClock));
+        let secrets = secret_file::find(&self.flags.secret)?;
+        let tokens = Tokens::new(&secrets, Arc::new(SystemClock));
         let design = design.to_owned();
         Ok(Box::new(move |server, body| {
             let mut nonce = [0; 16];
@@ -258,8 +258,8 @@ impl<'f> Door<'f> {
         let tokens = match self.place {
             Some(_) => None,
             None => {
-                let secret = secret_file::find(&self.flags.secret)?;
-                Some(Arc::new(Tokens::new(&secret, Arc::new(SystemClock))))
+                let secrets = secret_file::find(&self.flags.secret)?;
+                Some(Arc::new(Tokens::new(&secrets, Arc::new(SystemClock))))
             }
         };
         Ok(Installation {

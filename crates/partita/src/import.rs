@@ -33,6 +33,7 @@ pub(crate) async fn run(flags: &ImportFlags) -> Result<ExitCode> {
         design: GivenDesign::of(&design),
         from: std::path::absolute(&flags.from)?,
         table: flags.table.clone(),
+        exports: flags.export.clone(),
         overwrites: flags.overwrite,
     };
     let bar = ProgressBar::new(0);

@@ -1,16 +1,17 @@
 //! `partita jobs`, and the work on jobs behind the server.
 
+use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use partita_api::admin::jobs::{Jobs, ListedJob};
 use partita_core::printable;
-use partita_plan::Current;
+use partita_plan::{Current, JobState};
 use tracing::warn;
 
-use crate::cli::{CheckFormat, JobsFlags};
-use crate::door::Door;
+use crate::cli::{CheckFormat, JobsFlags, JobsWish};
+use crate::door::{Door, Subject};
 use crate::json_text;
 use crate::output::print;
 
@@ -35,18 +36,81 @@ pub(crate) fn start_working(current: Arc<Current>, is_alone: bool) {
     });
 }
 
-/// Lists the jobs of a design.
+/// Lists the jobs of a design, or drops one.
 pub(crate) async fn run(flags: &JobsFlags) -> Result<ExitCode> {
     let door = Door::to(&flags.door, &flags.place);
     let subject = door.find(&flags.design, &flags.variables)?;
-    let request = Jobs { all: flags.all };
-    let jobs = door.ask(&subject, request, &mut |()| {}).await?;
+    let list = Jobs {
+        all: flags.all,
+        drop: None,
+    };
+    let jobs = door.ask(&subject, list, &mut |()| {}).await?;
+    match (flags.wish, &flags.id) {
+        (JobsWish::Drop, Some(id)) => return give_up(flags, (&door, &subject), &jobs, id).await,
+        (JobsWish::List, Some(_)) => bail!("a list is of all jobs: leave the id out"),
+        _ => {}
+    }
     let text = match flags.format {
         CheckFormat::Json => json_text(&serde_json::to_value(&jobs)?),
         CheckFormat::Text => table(&jobs),
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Drops a job, after it has been said what that leaves undone.
+async fn give_up(
+    flags: &JobsFlags,
+    (door, subject): (&Door<'_>, &Subject),
+    jobs: &[ListedJob],
+    id: &str,
+) -> Result<ExitCode> {
+    let Some(job) = jobs
+        .iter()
+        .find(|job| job.id == id && job.state != JobState::Done.word())
+    else {
+        bail!("no job `{id}` waits");
+    };
+    print(&undone(job, &flags.design))?;
+    if !flags.yes {
+        if !io::stdin().is_terminal() {
+            bail!("it was not dropped: without a terminal to ask on, that takes --yes");
+        }
+        write!(io::stderr(), "drop it? [y/N] ")?;
+        let mut line = String::new();
+        io::stdin().read_line(&mut line)?;
+        if !matches!(line.trim(), "y" | "yes") {
+            print("it was not dropped\n")?;
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    let drop = Jobs {
+        all: false,
+        drop: Some(id.to_owned()),
+    };
+    door.ask(subject, drop, &mut |()| {}).await?;
+    print("it is dropped\n")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is not done if a job is given up.
+fn undone(job: &ListedJob, design: &str) -> String {
+    let (of, tasks) = (printable::line(&job.of), job.tasks.join(", "));
+    let mut text = format!("{of}: {}\n", printable::line(&tasks));
+    let others = match job.expected {
+        Some(expected) => format!("of at least {expected}"),
+        None => "and it is not known how many there are".to_owned(),
+    };
+    text += &format!("  {} items are done, {others}\n", job.done);
+    if let Some(error) = &job.last_error {
+        text += &format!("  in its way: {}\n", printable::line(error));
+    }
+    text += "  what is not done stays undone: effects and actions for good; items that would be \
+             removed stay, and what they belonged to cannot be created again\n";
+    text + &format!(
+        "  `partita verify {design}` then reports copies and references that are left, and \
+         `partita repair {design}` mends them\n"
+    )
 }
 
 /// A line for each job, those that are not done first.
@@ -80,8 +144,8 @@ fn table(jobs: &[ListedJob]) -> String {
             lines.push(format!("{:28}{}", "", printable::line(error)));
         }
         if job.stalled {
-            let mend =
-                "it does not go on, and is tried again every half minute: mend what is in its way";
+            let mend = "it does not go on, and is tried again every half minute: mend what is in \
+                        its way, or give it up with `partita jobs DESIGN drop ID`";
             lines.push(format!("{:28}{mend}", ""));
         }
     }

@@ -6,7 +6,8 @@
 //! | `config` | `partita.toml`, which the flags of `serve` take their defaults from |
 //! | `source` | a design by its file or its shipped name |
 //! | `private` | the modes of what is in the data directory |
-//! | `secret_file` | the installation's secret: found or made |
+//! | `secret` | rotating the installation's secret |
+//! | `secret_file` | the installation's secrets: found, made, and read again |
 //! | `endpoint` | DynamoDB's endpoint on the server's sockets |
 //! | `governed` | which tables it may not write, and what to ask the API instead |
 //! | `monitoring` | health, readiness and metrics |
@@ -76,6 +77,7 @@ mod output;
 mod plan;
 mod private;
 mod provider;
+mod secret;
 mod secret_file;
 mod serve;
 #[cfg(unix)]
@@ -85,6 +87,7 @@ mod store;
 mod token;
 mod verify;
 
+use std::path::Path;
 use std::pin::Pin;
 use std::process::ExitCode;
 
@@ -102,7 +105,7 @@ const FAILURE: u8 = 1;
 
 fn main() -> ExitCode {
     let result = config::parse().and_then(|asked| match asked {
-        config::Asked::Run(cli) => run(*cli),
+        config::Asked::Run(cli, file) => run(*cli, file.as_deref()),
         config::Asked::Print(text) => {
             print(&text)?;
             Ok(ExitCode::SUCCESS)
@@ -114,8 +117,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> Result<ExitCode> {
+fn run(cli: Cli, settings: Option<&Path>) -> Result<ExitCode> {
     cli.start_log();
+    if let Some(file) = settings {
+        tracing::info!(file = %file.display(), "the settings of this file are in force");
+    }
     match cli.command {
         Command::Serve(flags) => serve::run(*flags),
         Command::Check(flags) => inspect::check(&flags),
@@ -127,6 +133,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Access(flags) => inspect::access(&flags),
         Command::New(flags) => inspect::new(&flags),
         Command::Token(flags) => wait(token::run(&flags)),
+        Command::Secret(command) => wait(secret::run(&command)),
         Command::Console(flags) => wait(console::run(&flags)),
         Command::Admin(AdminCommand::Grant(flags)) => wait(grant::run(&flags)),
         Command::Can(flags) => wait(can::run(&flags)),

@@ -145,13 +145,21 @@ fn to_text(state: &MigrationState) -> String {
             let _ = writeln!(text, "  cannot be taken back after the switch");
         }
     }
+    if let Some(number) = state.adopted {
+        let _ = writeln!(
+            text,
+            "stored data need not follow what has changed: the design is live (number {number}), \
+             and a running server serves it"
+        );
+        return text;
+    }
     let _ = match state.number {
         None => writeln!(text, "no migration has begun"),
         Some(number) => {
             let paused = if state.paused { ", paused" } else { "" };
             let (stage, items) = (&state.stage, state.looked_at);
             match state.stage.as_str() {
-                "kept" => writeln!(
+                "kept" | "naming" => writeln!(
                     text,
                     "migration {number}: {stage}{paused}, {items} items looked at"
                 ),

@@ -61,6 +61,30 @@ pub(crate) fn demand_owner(_: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses settings that somebody else could have written: a file that everybody can write, and
+/// one of another user that nobody named.
+#[cfg(unix)]
+pub(crate) fn demand_trusted(file: &std::fs::Metadata, is_named: bool) -> anyhow::Result<()> {
+    use std::os::unix::fs::MetadataExt as _;
+    let (owner, user) = (file.uid(), rustix::process::geteuid().as_raw());
+    anyhow::ensure!(
+        is_named || owner == user || owner == 0,
+        "it belongs to another user ({owner}), who decides by it what this server does: name it with \
+         --config if that is meant, or run where there is none"
+    );
+    anyhow::ensure!(
+        file.mode() & 0o002 == 0,
+        "everybody can write to it: take that away with `chmod o-w`"
+    );
+    Ok(())
+}
+
+/// Elsewhere users are not told apart by numbers.
+#[cfg(not(unix))]
+pub(crate) fn demand_trusted(_: &std::fs::Metadata, _: bool) -> anyhow::Result<()> {
+    Ok(())
+}
+
 #[cfg(unix)]
 mod unix {
     use std::fs::{self, Metadata, Permissions};

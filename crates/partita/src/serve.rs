@@ -17,14 +17,12 @@ use hyper::{Request, Response};
 use partita_api::admin::{ALIVE_EVERY, Currents, Installation, Running, Scans};
 use partita_api::console::Door;
 use partita_api::feed::FeedLimits;
-use partita_api::{
-    App, FileLimits, Files, Intake, Limits, Origins, PublicUrl, Secret, Tokens, server,
-};
+use partita_api::{App, FileLimits, Files, Intake, Limits, Origins, PublicUrl, Tokens, server};
 use partita_backup::files::RemovedFiles;
 use partita_design::{Design, shipped, sidecar};
 use partita_engine::EngineStore;
 use partita_plan::{
-    Current, DesignError, Partita, Patience, PlanError, Surroundings, recorded_designs,
+    Current, DesignError, KeyRing, Partita, Patience, PlanError, Surroundings, recorded_designs,
     running_migration,
 };
 use partita_store::Store;
@@ -51,7 +49,7 @@ use crate::open_files::{self, Wanted};
 use crate::outbox;
 use crate::private;
 use crate::provider;
-use crate::secret_file;
+use crate::secret_file::{self, Followed};
 #[cfg(unix)]
 use crate::socket;
 use crate::source::Source;
@@ -63,12 +61,17 @@ const BACKLOG: u32 = 1_024;
 /// Connections to the address for operators, if there is one.
 const OPERATORS_MAX: usize = 32;
 
+/// How long work is waited for that goes on when all requests have ended or were given up.
+const STOP_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Serves until it is told to stop.
 pub(crate) fn run(flags: ServeFlags) -> Result<ExitCode> {
     check_safety(&flags)?;
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
-    runtime.block_on(serve(flags))?;
-    Ok(ExitCode::SUCCESS)
+    let served = runtime.block_on(serve(flags));
+    // A thread that the system keeps waiting, by a file that does not answer, holds up nobody else.
+    runtime.shutdown_timeout(STOP_TIME_MAX);
+    served.map(|()| ExitCode::SUCCESS)
 }
 
 async fn serve(flags: ServeFlags) -> Result<()> {
@@ -108,6 +111,10 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     let address = listener.local_addr()?;
     let installation = installation(&flags, &opened, address, store.clone(), stopped.clone());
     let installation = installation.await?;
+    let secrets = opened.as_ref().map(|opened| opened.secrets.clone());
+    if let Some(secrets) = &secrets {
+        secrets.clone().start_following();
+    }
     let app = match opened {
         None => None,
         Some(opened) => {
@@ -148,6 +155,7 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         removed,
         data: flags.secret.data.clone(),
         backup: seen,
+        secrets,
     });
     let commands = listen_for_commands(&flags, installation, kept, stopped);
     let told = announce::Told {
@@ -213,7 +221,7 @@ async fn installation(
     let tokens = match opened {
         None => None,
         Some(opened) => {
-            let tokens = Tokens::new(&opened.secret, clock.clone());
+            let tokens = Tokens::new(&opened.secrets.secrets, clock.clone());
             Some(Arc::new(issuer::attach(tokens, &flags.issuer).await?))
         }
     };
@@ -243,6 +251,8 @@ pub(crate) struct KeptStore {
     pub(crate) removed: Arc<RemovedFiles>,
     /// The backup behind the server.
     pub(crate) backup: Option<continuous::Backup>,
+    /// The secrets, where designs are served.
+    pub(crate) secrets: Option<Followed>,
 }
 
 /// Answers commands over the socket in the data directory, where the server has its store open.
@@ -431,7 +441,7 @@ fn listener(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// The designs on their store, each with what it was called on the command line.
 struct Opened {
-    secret: Secret,
+    secrets: Followed,
     designs: Vec<Opening>,
 }
 
@@ -458,10 +468,11 @@ async fn open_designs(
     given: Vec<(String, Design)>,
     store: &Arc<dyn Store>,
 ) -> Result<Opened> {
-    let secret = secret_file::find_or_make(&flags.secret)?;
+    let secrets = secret_file::find_or_make(&flags.secret)?;
+    let sealing_keys = secrets.secrets.cursor_keys();
     let mut designs = Vec::new();
     for (argument, design) in given {
-        let (design, to) = open_design(design, &secret, store, flags.migrate).await?;
+        let (design, to) = open_design(design, &sealing_keys, store, flags.migrate).await?;
         if flags.place.is_shared() {
             report_tables(design.design(), &**store).await;
         }
@@ -471,13 +482,13 @@ async fn open_designs(
             to,
         });
     }
-    Ok(Opened { secret, designs })
+    Ok(Opened { secrets, designs })
 }
 
 async fn open_app(
     flags: &ServeFlags,
     address: SocketAddr,
-    Opened { secret, designs }: Opened,
+    Opened { secrets, designs }: Opened,
     served: &[(String, Design)],
     granted: &Granted,
     installation: &Installation,
@@ -510,7 +521,7 @@ async fn open_app(
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
     let public_url = public_url(flags, address)?;
     let limits = files::limits(&flags.files);
-    let files = Files::new(buckets, &secret, limits, clock.clone());
+    let files = Files::new(buckets, &secrets.secrets, limits, clock.clone());
     let app = App::new(open, tokens, clock, entropy);
     let app = app.with_origins(origins).with_files(files);
     let app = app.with_administration(installation.clone());
@@ -637,7 +648,7 @@ fn tables_of(design: &Design) -> Vec<String> {
 /// for, and answered with it.
 async fn open_design(
     design: Design,
-    secret: &Secret,
+    sealing_keys: &Arc<KeyRing<[u8; 32]>>,
     store: &Arc<dyn Store>,
     migrates: bool,
 ) -> Result<(Partita, Option<Design>)> {
@@ -645,7 +656,7 @@ async fn open_design(
     let surroundings = || Surroundings {
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
-        cursor_key: secret.cursor_key(),
+        cursor_key: sealing_keys.keys()[0],
         patience: Patience::default(),
     };
     let opened = Partita::open_with(design.clone(), store.clone(), surroundings()).await;
@@ -657,7 +668,8 @@ async fn open_design(
         Ok(opened) if migrates => Ok((opened, Some(design))),
         opened => opened.map(|opened| (opened, None)),
     };
-    opened.with_context(|| format!("cannot open the design `{name}`"))
+    let opened = opened.with_context(|| format!("cannot open the design `{name}`"));
+    opened.map(|(design, to)| (design.sealing_with(sealing_keys), to))
 }
 
 /// Says what of a design's tables in DynamoDB is not as the design says. It is no reason not to

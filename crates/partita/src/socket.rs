@@ -27,9 +27,10 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use crate::backup::{continuous, taking};
-use crate::copy;
+use crate::copy::{self, reopening};
 use crate::export;
 use crate::import::{self, arriving, arriving::Import};
+use crate::secret;
 use crate::serve::KeptStore;
 
 /// What the socket is called.
@@ -234,6 +235,16 @@ async fn operate(
                 Ok(kept.backup.as_ref().map(continuous::Backup::status))
             })
         }
+        secret::RELOAD => {
+            operator::answer(&installation, move |_: OperatorEvents<()>| async move {
+                match kept.secrets {
+                    None => Ok(()),
+                    Some(secrets) => secrets
+                        .reload()
+                        .map_err(|error| Failure::new(format!("{error:#}"))),
+                }
+            })
+        }
         taking::NAME => match serde_json::from_slice::<taking::Take>(&body) {
             Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
             Ok(take) => operator::answer(&installation, move |events| async move {
@@ -267,10 +278,18 @@ async fn operate(
                 })
             }
         },
-        copy::REOPEN => match serde_json::from_slice::<copy::Tables>(&body) {
+        reopening::NAME => match serde_json::from_slice::<reopening::Reopen>(&body) {
             Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
-            Ok(of) => operator::answer(&installation, move |_: OperatorEvents<()>| async move {
-                copy::reopen_served(&of, kept.engine).await
+            Ok(asked) => operator::answer(&installation, move |_: OperatorEvents<()>| async move {
+                asked
+                    .carry_out(kept.engine.clone(), Some(&kept.engine))
+                    .await
+            }),
+        },
+        reopening::CLOSE => match serde_json::from_slice::<reopening::Reopen>(&body) {
+            Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
+            Ok(asked) => operator::answer(&installation, move |_: OperatorEvents<()>| async move {
+                asked.close_served(&kept.engine).await
             }),
         },
         _ => refusal(

@@ -97,7 +97,9 @@ fn some_value(kind: &ParameterKind) -> String {
     };
     let word = kind.words().and_then(|words| words.into_iter().next());
     word.unwrap_or_else(|| match kind {
-        AttributeType::Uuid => "00000000-0000-4000-8000-000000000000".to_owned(),
+        AttributeType::Uuid | AttributeType::Id => {
+            "00000000-0000-4000-8000-000000000000".to_owned()
+        }
         AttributeType::Ulid => "01JGFJJZ000000000000000000".to_owned(),
         AttributeType::Time(form) => {
             let time = form.write(1_767_261_600_000);

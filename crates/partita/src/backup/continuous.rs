@@ -5,6 +5,7 @@
 //! When the server stops, it goes on until the last request has been answered, and then ships what
 //! is left.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -212,10 +213,12 @@ pub(crate) async fn start(
     };
     let place = TargetPlace::new(target, &given.s3)?;
     let key = given.backup_key.as_deref().map(place::key).transpose()?;
-    let secret = match &flags.secret.secret_file {
-        // One that is kept elsewhere is backed up there.
-        Some(_) => None,
-        None => place::secret(&flags.secret.data, key.as_deref())?,
+    // One that is kept elsewhere is backed up there.
+    let is_own = flags.secret.secret_file.is_none() && key.is_some();
+    let has_secret_in = is_own.then(|| flags.secret.data.clone());
+    let secret = match &has_secret_in {
+        None => None,
+        Some(data) => place::secret(data, key.as_deref())?,
     };
     let backup = Backup {
         source: source.clone(),
@@ -247,6 +250,7 @@ pub(crate) async fn start(
         tidied_millis: 0,
         tidying: None,
         ending: ended,
+        has_secret_in,
     };
     let task = tokio::spawn(work.run());
     Ok(Some(Running {
@@ -277,6 +281,16 @@ struct Work {
     /// The removal of what is old, which shipping does not wait for.
     tidying: Option<JoinHandle<()>>,
     ending: watch::Receiver<bool>,
+    /// The data directory whose secret is in the backup, if it is.
+    has_secret_in: Option<PathBuf>,
+}
+
+/// Why a chain is not shipped any further.
+enum Shipped {
+    /// The server has answered its last request, and all is in the target.
+    All,
+    /// A chain has one secret, and the server has another one now.
+    UntilSecretChanged,
 }
 
 impl Work {
@@ -295,7 +309,11 @@ impl Work {
                 Ok(mut shipper) => {
                     self.note(&shipper, 0);
                     match self.ship(&mut shipper, &mut pause).await {
-                        Ok(()) => return,
+                        Ok(Shipped::All) => return,
+                        Ok(Shipped::UntilSecretChanged) => {
+                            reason = Some(shipper.reason(&"the secret was changed"));
+                            continue;
+                        }
                         Err(error) => {
                             reason = Some(shipper.reason(&error));
                             self.backup.state().holes += u64::from(is_hole(&error));
@@ -341,17 +359,20 @@ impl Work {
         &mut self,
         shipper: &mut Shipper,
         pause: &mut Duration,
-    ) -> Result<(), BackupError> {
+    ) -> Result<Shipped, BackupError> {
         loop {
             // A base that is under way is left to the next start.
             let last = self.backup.source.last_commit().number;
             if self.is_ending() && shipper.shipped().number >= last {
-                return Ok(());
+                return Ok(Shipped::All);
             }
             match shipper.step().await {
                 Ok(Step::Rested) => {
                     *pause = PAUSE_MIN;
                     self.release_removed(shipper)?;
+                    if self.has_secret_changed() {
+                        return Ok(Shipped::UntilSecretChanged);
+                    }
                     self.rested(shipper);
                     self.rest(SHIP_EVERY).await;
                 }
@@ -371,6 +392,20 @@ impl Work {
                     *pause = (*pause * 2).min(PAUSE_MAX);
                 }
             }
+        }
+    }
+
+    /// Looks at the secret again. One that cannot be read now is looked at later.
+    fn has_secret_changed(&mut self) -> bool {
+        let Some(data) = &self.has_secret_in else {
+            return false;
+        };
+        match place::secret(data, self.shipping.key.as_deref()) {
+            Ok(secret) if secret != self.shipping.secret => {
+                self.shipping.secret = secret;
+                true
+            }
+            _ => false,
         }
     }
 

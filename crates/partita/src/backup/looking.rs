@@ -68,7 +68,7 @@ fn table(chains: &[ChainSummary]) -> String {
                 time::format_millis(first.time_millis),
                 time::format_millis(last.time_millis)
             ),
-            (None, Some(key)) => format!("encrypted with the key {key}, or no base is whole yet"),
+            (None, Some(_)) => "its key was not given, or no base is whole yet".to_owned(),
             (None, None) => "no base is whole yet".to_owned(),
         };
         // Nothing vouches for what a chain says of itself.
@@ -77,8 +77,12 @@ fn table(chains: &[ChainSummary]) -> String {
             let began = time::format_millis(millis);
             format!("         began at {began}: {reason}\n")
         });
+        let sealing = match &chain.key {
+            Some(key) => format!("encrypted with the key {}", printable::line(key)),
+            None => "not encrypted".to_owned(),
+        };
         text += &format!(
-            "chain {number}  {moments}\n{began}         {} bases, {} segments, {}\n",
+            "chain {number}  {moments}\n{began}         {sealing}, {} bases, {} segments, {}\n",
             chain.bases,
             chain.segments,
             amount(chain.bytes)

@@ -93,6 +93,7 @@ pub(super) async fn plan(
             (None, Some(number)) => Moment::Commit(number),
             (None, None) => Moment::Last,
         },
+        plain_too: moment.plain_too,
     };
     let plan = Plan::make(target, &keys, wanted).await;
     plan.with_context(|| format!("cannot restore from {}", flags.target))

@@ -154,6 +154,11 @@ pub(crate) struct MomentFlags {
     /// From this chain; the one that has the latest commit unless given
     #[arg(long, value_name = "NUMBER")]
     pub(crate) chain: Option<u32>,
+
+    /// Take chains that are not encrypted beside those of the key; whoever can write to the target
+    /// can put one there
+    #[arg(long, requires = "key")]
+    pub(crate) plain_too: bool,
 }
 
 /// The backup behind a server.

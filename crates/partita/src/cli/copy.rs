@@ -15,7 +15,7 @@ pub(crate) struct CopyFlags {
 
     /// Where it goes: a data directory, or `dynamodb`. Its tables must be missing or empty, or be
     /// those of a copy that was interrupted
-    #[arg(long, value_name = "STORE", required_unless_present = "reopen")]
+    #[arg(long, value_name = "STORE", required_unless_present = "lost")]
     pub(crate) to: Option<String>,
 
     /// The endpoint of DynamoDB, if it is not Amazon's
@@ -34,10 +34,15 @@ pub(crate) struct CopyFlags {
     #[arg(long)]
     pub(crate) replace: bool,
 
-    /// Take a switch back: let the source take writes again. What was written to the other store
-    /// since stays there alone
-    #[arg(long, conflicts_with_all = ["to", "switch", "replace"])]
+    /// Take a switch back: let the target take no more writes, and the source take them again. What
+    /// was written to the target since stays there alone
+    #[arg(long, conflicts_with_all = ["switch", "replace"])]
     pub(crate) reopen: bool,
+
+    /// With --reopen, instead of --to: the target is gone, or nobody will ever serve it again. It is
+    /// not told, so that both would take writes if somebody does
+    #[arg(long, requires = "reopen", conflicts_with = "to")]
+    pub(crate) lost: bool,
 
     /// The form of the answer
     #[arg(long, default_value = "text")]

@@ -144,9 +144,21 @@ pub(crate) struct JobsFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,
 
+    /// What to do
+    #[arg(default_value = "list")]
+    pub(crate) wish: JobsWish,
+
+    /// The job that is dropped
+    #[arg(required_if_eq("wish", "drop"))]
+    pub(crate) id: Option<String>,
+
     /// List also the jobs that were done in the last seven days
     #[arg(long)]
     pub(crate) all: bool,
+
+    /// Drop without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
 
     /// The form of the list
     #[arg(long, default_value = "text")]
@@ -160,6 +172,15 @@ pub(crate) struct JobsFlags {
 
     #[command(flatten)]
     pub(crate) variables: VariableFlags,
+}
+
+/// What is done with jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum JobsWish {
+    /// Show what is not done
+    List,
+    /// Give up a job that is stalled, after it has been shown what that leaves undone
+    Drop,
 }
 
 #[derive(Debug, Args)]

@@ -59,6 +59,11 @@ pub(crate) struct ImportFlags {
     #[arg(long, value_name = "NAME")]
     pub(crate) table: Option<String>,
 
+    /// An export in the folder, by its name or how that begins, where there are several; it may be
+    /// given more than once
+    #[arg(long, value_name = "NAME")]
+    pub(crate) export: Vec<String>,
+
     /// Import into tables that have items, and write over those with the same keys
     #[arg(long)]
     pub(crate) overwrite: bool,

@@ -17,11 +17,14 @@ use partita_plan::{prepare_tables, table_schemas};
 use partita_store::request::{DeleteItem, PutItem, ReturnValues};
 use partita_store::surroundings::SystemClock;
 use partita_store::table::{TableName, TableSchema};
-use partita_store::{Clock as _, Store};
+use partita_store::{Clock as _, Store, StoreError};
 use partita_transfer::{Export, TransferError, exporting, exports};
 use serde::{Deserialize, Serialize};
 
 use crate::copy::{Tables, has_items};
+
+/// Exports that a refusal lists.
+const LISTED_MAX: usize = 20;
 
 /// Asks for an import.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -29,6 +32,9 @@ pub(crate) struct Import {
     pub(crate) design: GivenDesign,
     pub(crate) from: PathBuf,
     pub(crate) table: Option<String>,
+    /// How the folders of the exports that are meant are called, or their names begin.
+    #[serde(default)]
+    pub(crate) exports: Vec<String>,
     pub(crate) overwrites: bool,
 }
 
@@ -70,13 +76,23 @@ pub(crate) async fn carry_out(
 }
 
 impl Import {
+    /// What is imported, as a mark names it: the same import has the same.
+    fn place(&self) -> String {
+        let names = self.exports.iter().map(|name| format!(" --export {name}"));
+        let folder = self.from.display().to_string();
+        names.fold(folder, |all, name| all + &name)
+    }
+
     /// Finds the exports, and the table that each of them belongs to. A design that is served says
     /// which tables there are, whatever file was named.
     pub(crate) fn find(&self, served: Option<Design>) -> Result<Arriving, Failure> {
-        let is_served = served.is_some();
         let design = served.map_or_else(|| self.design.compile(), Ok)?;
         let of = Tables::of(&design).map_err(|error| Failure::new(format!("{error:#}")))?;
-        let found = exports::find(&self.from).map_err(|error| Failure::of(&error))?;
+        let found =
+            exports::find(&self.from, &self.exports).map_err(|error| Failure::of(&error))?;
+        if self.exports.is_empty() {
+            demand_one_moment(&found)?;
+        }
         let places = places(&of, &found, self.table.as_deref())?;
         let schemas = table_schemas(&design)?;
         let loads = found.into_iter().zip(places).map(|(export, table)| Load {
@@ -91,13 +107,42 @@ impl Import {
         Ok(Arriving {
             of,
             design,
-            is_served,
             loads,
-            place: self.from.display().to_string(),
+            place: self.place(),
             overwrites: self.overwrites,
             arrival: Arrival::default(),
         })
     }
+}
+
+/// Refuses exports that are not of one moment: which of them are meant is not for us to say.
+fn demand_one_moment(found: &[Export]) -> Result<(), Failure> {
+    let moment = |export: &Export| export.summary.export_time.clone();
+    if found
+        .windows(2)
+        .all(|two| moment(&two[0]) == moment(&two[1]))
+    {
+        return Ok(());
+    }
+    Err(several("there are exports of several moments", found))
+}
+
+/// A refusal that lists the exports.
+fn several(what: &str, found: &[Export]) -> Failure {
+    let mut detail = format!(
+        "{what}: say with --export which are meant, by their names or how these begin; it may be \
+         given more than once"
+    );
+    for export in found.iter().take(LISTED_MAX) {
+        let summary = &export.summary;
+        let time = summary.export_time.as_deref().unwrap_or("unknown time");
+        let (name, table, items) = (export.name(), summary.table(), summary.item_count);
+        detail += &format!("\n  {name}  {time}  {table}, {items} items");
+    }
+    if found.len() > LISTED_MAX {
+        detail += &format!("\n  and {} more", found.len() - LISTED_MAX);
+    }
+    Failure::new(detail)
 }
 
 /// The number of each export's table among those of the design.
@@ -109,10 +154,7 @@ fn places(of: &Tables, found: &[Export], table: Option<&str>) -> Result<Vec<usiz
             return Err(Failure::new(detail));
         };
         if found.len() != 1 {
-            return Err(Failure::new(format!(
-                "--table is for one export, and there are {}: name its folder",
-                found.len()
-            )));
+            return Err(several("--table is for one export", found));
         }
         return Ok(vec![at]);
     }
@@ -122,15 +164,19 @@ fn places(of: &Tables, found: &[Export], table: Option<&str>) -> Result<Vec<usiz
         let Some(at) = position(name) else {
             let tables = of.tables.iter().map(|table| format!("`{table}`"));
             let tables = tables.collect::<Vec<_>>().join(", ");
-            return Err(Failure::new(format!(
-                "there is an export of the table `{name}`, and `{}` has {tables}: say with --table where it goes",
+            let what = format!(
+                "there is an export of the table `{name}`, and `{}` has {tables}",
                 of.design
-            )));
+            );
+            return Err(if found.len() == 1 {
+                Failure::new(format!("{what}: say with --table where it goes"))
+            } else {
+                several(&what, found)
+            });
         };
         if places.contains(&at) {
-            return Err(Failure::new(format!(
-                "there are several exports of the table `{name}`: name the folder of one"
-            )));
+            let what = format!("there are several exports of the table `{name}`");
+            return Err(several(&what, found));
         }
         places.push(at);
     }
@@ -141,7 +187,6 @@ fn places(of: &Tables, found: &[Export], table: Option<&str>) -> Result<Vec<usiz
 pub(crate) struct Arriving {
     of: Tables,
     design: Design,
-    is_served: bool,
     loads: Vec<Load>,
     place: String,
     overwrites: bool,
@@ -162,8 +207,6 @@ struct Load {
 struct Found {
     /// Whether an earlier attempt of the same import has begun.
     is_resumed: bool,
-    /// Whether a design is recorded beside them.
-    is_recorded: bool,
 }
 
 impl Arriving {
@@ -205,10 +248,10 @@ impl Arriving {
         let engine = match into {
             Into::Embedded(engine) => engine,
             Into::Other(store) => {
-                let found = self.demand_free(&store).await?;
+                self.demand_free(&store).await?;
                 prepare_tables(&self.design, &*store).await?;
                 self.mark(&*store, Way::Import).await?;
-                return self.write(&*store, &found, on_step).await;
+                return self.write(&*store, on_step).await;
             }
         };
         let (design, place) = (&self.of.design, &self.place);
@@ -222,7 +265,7 @@ impl Arriving {
         prepare_tables(&self.design, &*store).await?;
         filling.close();
         self.begin(&filling, &found).await?;
-        let imported = self.write(&*store, &found, on_step).await?;
+        let imported = self.write(&*store, on_step).await?;
         filling.open();
         Ok(imported)
     }
@@ -244,13 +287,14 @@ impl Arriving {
             tables,
             sidecar,
         } = &self.of;
+        // An import that goes on may be asked for with another text of the design.
+        let fitting = self
+            .arrival
+            .demand_fitting(&self.design, sidecar, store.clone());
+        fitting.await?;
         match Moving::read(sidecar, store.clone()).await? {
             Some(mark) if mark.way == Way::Import && mark.place == self.place => {
-                return Ok(Found {
-                    is_resumed: true,
-                    // An attempt without a server may have brought a part of the records.
-                    is_recorded: self.is_served,
-                });
+                return Ok(Found { is_resumed: true });
             }
             // What an import has left can be written over by another one.
             Some(mark) if mark.way == Way::Import && self.overwrites => {}
@@ -261,9 +305,6 @@ impl Arriving {
             }
             None => {}
         }
-        let arrival = &self.arrival;
-        let fitting = arrival.demand_fitting(design, sidecar, store.clone());
-        let is_recorded = fitting.await?;
         // What is in the table beside them belongs to items of these.
         for table in tables.iter().filter(|table| *table != sidecar) {
             if !self.overwrites && has_items(&**store, table).await? {
@@ -272,10 +313,7 @@ impl Arriving {
                 )));
             }
         }
-        Ok(Found {
-            is_resumed: false,
-            is_recorded,
-        })
+        Ok(Found { is_resumed: false })
     }
 
     /// Marks the tables, so that no server starts on a part of the items.
@@ -294,14 +332,13 @@ impl Arriving {
     async fn write(
         &self,
         store: &dyn Store,
-        found: &Found,
         on_step: OnStep<'_>,
     ) -> Result<Vec<ImportedTable>, Failure> {
         let mut count = Count::new("imported", self.items());
         let mut imported = Vec::new();
         for load in &self.loads {
             let is_sidecar = load.table == self.of.sidecar;
-            let is_wanted = |item: &_| !is_sidecar || is_taken_over(item, found.is_recorded);
+            let is_wanted = |item: &_| !is_sidecar || is_taken_over(item);
             let mut hear = |items: u64| count.more(items, on_step);
             let (export, table, schema) = (&load.export, &load.table, &load.schema);
             let filled = exporting::fill(export, store, table, schema, is_wanted, &mut hear).await;
@@ -313,12 +350,25 @@ impl Arriving {
             let table = table.to_string();
             imported.push(ImportedTable { table, items });
         }
+        self.record(store).await?;
         if self.has_outbox() {
             self.mark(store, Way::Beside).await?;
         } else {
             self.unmark(store).await?;
         }
         Ok(imported)
+    }
+
+    /// Records the design that was named, unless one is recorded.
+    async fn record(&self, store: &dyn Store) -> Result<(), Failure> {
+        let now_millis = SystemClock.now_millis();
+        let Some(put) = self.arrival.recording(&self.design, now_millis)? else {
+            return Ok(());
+        };
+        match store.put_item(put, ReturnValues::None).await {
+            Ok(_) | Err(StoreError::ConditionFailed { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Whether messages may come that the store of the export delivers, too.

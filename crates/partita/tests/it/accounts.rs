@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use partita_api::feed::FeedLimits;
-use partita_api::{App, Limits, Secret, Tokens};
+use partita_api::{App, Limits, Secrets, Tokens};
 use partita_plan::outbox::{Content, Courier, Mail, Message, Transport, Undelivered};
 use partita_plan::{Partita, Patience, Surroundings};
 use partita_store::request::Scan;
@@ -64,10 +64,15 @@ pub(crate) struct Circle {
 
 impl Circle {
     pub(crate) async fn open(store: Arc<dyn Store>, table: &str) -> Circle {
-        Circle::open_with(store, table, FeedLimits::default()).await
+        Circle::open_with(store, table, FeedLimits::default(), Limits::default()).await
     }
 
-    async fn open_with(store: Arc<dyn Store>, table: &str, feeds: FeedLimits) -> Circle {
+    async fn open_with(
+        store: Arc<dyn Store>,
+        table: &str,
+        feeds: FeedLimits,
+        limits: Limits,
+    ) -> Circle {
         let clock = Arc::new(ManualClock::at(START));
         let time: Arc<dyn Clock> = clock.clone();
         let surroundings = Surroundings {
@@ -79,7 +84,7 @@ impl Circle {
         let design = stage::design("circle", table);
         let partita = Partita::open_with(design, store.clone(), surroundings);
         let partita = Arc::new(partita.await.unwrap());
-        let secret = Secret::new(vec![7; 32]).unwrap();
+        let secret = Secrets::one(vec![7; 32]).unwrap();
         let postbox = Arc::new(Postbox::default());
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(12));
         let tokens = || Tokens::new(&secret, time.clone());
@@ -88,7 +93,6 @@ impl Circle {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let service = partita_api::server::service(app.router());
-        let limits = Limits::default();
         tokio::spawn(partita_api::serve(
             listener,
             service,

@@ -289,6 +289,37 @@ async fn what_is_answered_last_is_backed_up() {
     assert_eq!(scene.titles(&server).await.len(), 3);
 }
 
+/// A chain has one secret, so another one begins another chain: while the server runs, and at a start.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_has_the_secret_that_signs() {
+    let scene = Scene::new();
+    fs::write(scene.path("key"), [5; 32]).unwrap();
+    set_mode(&scene.path("key"), 0o600);
+    let (target, key) = (scene.path("target"), scene.path("key"));
+    let (target, key) = (target.to_str().unwrap(), key.to_str().unwrap());
+    let flags = ["--backup", target, "--backup-key", key];
+    let server = scene.serve("data", &flags);
+    scene.write(&server, 0..2).await;
+    assert_eq!(scene.wait_for_backup()["chain"], 1);
+    scene.said("secret rotate --data data");
+    while scene.wait_for_backup()["chain"] != 2 {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(server.stop(), Some(0));
+    scene.said("secret rotate --data data");
+    let server = scene.serve("data", &flags);
+    scene.write(&server, 2..3).await;
+    assert_eq!(scene.wait_for_backup()["chain"], 3);
+    assert_eq!(server.stop(), Some(0));
+    scene.said("restore target --key key --into all");
+    let secrets = ["data/secret", "all/secret"].map(|file| fs::read(scene.path(file)).unwrap());
+    assert_eq!(secrets[0], secrets[1]);
+    let listed = scene.said("backup list target --key key");
+    assert!(listed.contains("the secret was changed"), "{listed}");
+    let server = scene.serve("all", &[]);
+    assert_eq!(scene.titles(&server).await.len(), 3);
+}
+
 /// An encrypted backup has the secret, or says why not.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_that_cannot_be_read_is_told() {
@@ -557,6 +588,7 @@ async fn killed_servers_leave_a_good_backup() {
         let wanted = Wanted {
             chain: None,
             moment: Moment::Commit(commit.number),
+            plain_too: false,
         };
         let plan = Plan::make(&*target, &[], wanted).await.unwrap();
         let restored = plan

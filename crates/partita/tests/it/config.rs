@@ -180,3 +180,31 @@ fn mistakes_in_a_file_are_told_with_their_lines() {
     let error = told(folder.path(), &["--config", "none.toml"]);
     assert!(error.contains("cannot read none.toml"), "{error}");
 }
+
+/// Whoever can put a file into the working directory does not decide what a server does.
+#[cfg(unix)]
+#[test]
+fn a_file_that_others_could_have_written_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("partita.toml");
+    std::fs::write(&file, "cache-mb = 7\n").unwrap();
+    let set_mode = |mode| {
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set_mode(0o666);
+    for named in [&[][..], &["--config", "partita.toml"]] {
+        let said = told(folder.path(), named);
+        assert!(said.contains("everybody can write to it"), "{said}");
+    }
+    set_mode(0o644);
+    assert!(printed(folder.path(), &[], &[]).contains("cache-mb = 7"));
+    // Only root gives files away.
+    if std::os::unix::fs::chown(&file, Some(65_534), None).is_ok() {
+        let said = told(folder.path(), &[]);
+        assert!(said.contains("belongs to another user (65534)"), "{said}");
+        let named = printed(folder.path(), &["--config", "partita.toml"], &[]);
+        assert!(named.contains("cache-mb = 7"), "{named}");
+    }
+}

@@ -328,8 +328,13 @@ async fn to_dynamodb_under_writes_and_back() {
     assert_eq!(server.stop(), Some(0));
     let refused = scene.refused("verify storyhub --store dynamodb");
     assert!(refused.contains("was moved to"), "{refused}");
-    scene.said("copy storyhub --from dynamodb --reopen");
+    let refused = scene.refused("copy storyhub --from dynamodb --reopen");
+    assert!(refused.contains("--to"), "{refused}");
+    let said = scene.said("copy storyhub --from dynamodb --to data --reopen");
+    assert!(said.contains("takes no more"), "{said}");
     scene.said("verify storyhub --store dynamodb");
+    let refused = scene.refused("verify storyhub --data data");
+    assert!(refused.contains("was moved to"), "{refused}");
 }
 
 /// Without a server, into another directory; interrupted by nobody, refused where it must be.
@@ -352,6 +357,18 @@ async fn between_directories() {
     // What waits in the outbox of a copy waits for the operator.
     for (line, is_good, reason) in [
         ("outbox stories resume --data one", false, "nothing waits"),
+        ("outbox stories --data one", true, "nothing is parked\n"),
+        ("outbox stories --data two", true, "outbox DESIGN resume"),
+        (
+            "outbox stories retry 01JGFJJZ00000000000000DVNE --data one",
+            false,
+            "there is no message",
+        ),
+        (
+            "outbox stories retry 01JGFJJZ00000000000000DVNE --data two",
+            false,
+            "nothing is tried now",
+        ),
         ("outbox stories resume --data two", true, "go on"),
         ("outbox stories resume --data two", false, "nothing waits"),
     ] {
@@ -366,7 +383,8 @@ async fn between_directories() {
         ("copy stories --from one --to two", "--replace"),
         ("copy storyhub --from one --to two", "no data of `storyhub`"),
         ("copy stories --from none --to two", "no data directory"),
-        ("copy stories --from one --reopen", "was not moved"),
+        ("copy stories --from one --to two --reopen", "was not moved"),
+        ("copy stories --from one --reopen --lost", "was not moved"),
         (
             "copy stories --from http://localhost --to two",
             "is no store",
@@ -386,9 +404,40 @@ async fn between_directories() {
         answer.unwrap().status()
     };
     assert_eq!(write("refused").await, StatusCode::SERVICE_UNAVAILABLE);
-    let (is_done, said) = run("copy stories --from one --reopen");
+    // At most one of both takes writes, whether a server has the other one open or not.
+    let other = Server::start(&folder.path().join("two"), &["stories"]);
+    let write_other = async || {
+        let token = token(&folder.path().join("two"), "ann");
+        let story = json!({"userId": "ann", "title": "there"});
+        let request = Client::new().post(format!("{}/stories/Story", other.base));
+        let answer = request.bearer_auth(token).json(&story).send().await;
+        answer.unwrap().status()
+    };
+    assert_eq!(write_other().await, StatusCode::CREATED);
+    for (line, reason) in [
+        ("copy stories --from one --to three --reopen", "not to"),
+        ("copy stories --from one --reopen", "--to"),
+    ] {
+        let (is_done, said) = run(line);
+        assert!(!is_done && said.contains(reason), "{line}: {said}");
+        assert_eq!(write("refused").await, StatusCode::SERVICE_UNAVAILABLE);
+    }
+    let (is_done, said) = run("copy stories --from one --to two --reopen");
     assert!(is_done && said.contains("outbox stories resume"), "{said}");
     assert_eq!(write("taken").await, StatusCode::CREATED);
+    assert_eq!(write_other().await, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(other.stop(), Some(0));
+    let (is_done, said) = run("verify stories --data two");
+    assert!(!is_done && said.contains("was moved to"), "{said}");
+    // And back again, without servers.
+    assert_eq!(server.stop(), Some(0));
+    let (is_done, said) = run("copy stories --from two --to one --reopen");
+    assert!(is_done, "{said}");
+    assert!(run("verify stories --data two").0);
+    assert!(!run("verify stories --data one").0);
+    let (is_done, said) = run("copy stories --from one --reopen --lost");
+    assert!(is_done, "{said}");
+    assert!(run("verify stories --data one").0);
     let (is_done, said) = run("outbox stories resume --data one");
     assert!(is_done, "{said}");
 }

@@ -109,7 +109,8 @@ async fn repairs_lose_no_source_on_dynamodb_local() {
     let store: Arc<dyn Store> =
         Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
     repairs::lose_no_source(store.clone(), 12).await;
-    repairs::can_be_taken_back(store, 6).await;
+    repairs::can_be_taken_back(store.clone(), 6).await;
+    repairs::mistakes_are_found_out(&store, "mistakes").await;
 }
 
 /// What differs between the designs of two starts is found there too.

@@ -1,8 +1,8 @@
-//! Data directories that earlier versions wrote: every later version opens, verifies and serves
-//! them. `tests/fixtures/README.md` has how they were made.
+//! Data directories that earlier versions wrote: every later version verifies them, takes them over
+//! and serves them. `tests/fixtures/README.md` has how they were made.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use partita_design::{Design, shipped};
 use reqwest::{Client, Method, RequestBuilder};
@@ -42,15 +42,39 @@ impl Earlier {
     }
 }
 
-/// Holds everything that is derived against its sources.
-fn verify(design: &str, data: &Path) {
-    let verified = Command::new(BINARY)
-        .args(["verify", design, "--data"])
+fn partita(data: &Path, words: &[&str]) -> Output {
+    Command::new(BINARY)
+        .args(words)
+        .arg("--data")
         .arg(data)
         .env_remove("TABLE_NAME")
         .output()
-        .unwrap();
+        .unwrap()
+}
+
+/// Holds everything that is derived against its sources.
+fn verify(design: &str, data: &Path) {
+    let verified = partita(data, &["verify", design]);
     assert!(verified.status.success(), "{design}: {verified:#?}");
+}
+
+/// Version 0.1.0 recorded no design, so that its data are not served before they are taken over.
+fn take_over(design: &str, data: &Path) {
+    let refused = partita(data, &["serve", design, "--listen", "127.0.0.1:0"]);
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.contains("`partita adopt DESIGN --start` takes the table over"),
+        "{said}"
+    );
+    for words in [
+        &["adopt", design][..],
+        &["adopt", design, "--start"],
+        &["history", design],
+    ] {
+        let output = partita(data, words);
+        assert!(output.status.success(), "{words:?}: {output:#?}");
+    }
 }
 
 /// A request of the caller in the fixture.
@@ -84,6 +108,7 @@ async fn opens(version: &str, name: &str) {
     let earlier = Earlier::unpack(version, name);
     let data = earlier.data.as_path();
     verify(name, data);
+    take_over(name, data);
 
     let server = Server::start(data, &[name]);
     let place = (&server, name, data);

@@ -182,6 +182,43 @@ async fn a_design_changes_while_it_is_served_and_is_taken_back() {
     assert_eq!(server.stop(), Some(0));
 }
 
+/// A rule that was opened by mistake is closed again by the text of before, at once.
+#[tokio::test]
+async fn a_rule_is_changed_and_taken_back_without_a_restart() {
+    let place = Place::new();
+    let closed = "[entity.Story.allow]\n\"*\" = ";
+    let opened = "[entity.Story.allow]\nread = \"public\"\n\"*\" = ";
+    let text = press();
+    assert!(text.contains(closed), "{text}");
+    std::fs::write(&place.new, text.replace(closed, opened)).unwrap();
+    let server = place.serve(&place.old, &[]);
+    story(&server.base, &place.token(), "s1").await;
+    let url = format!("{}/press/query/story?storyId=s1", server.base);
+    let stranger = async || reqwest::get(&url).await.unwrap().status();
+    assert_eq!(stranger().await, StatusCode::UNAUTHORIZED);
+
+    let said = place.says(&["migrate", "start"], &place.new);
+    assert!(said.contains("the design is live (number 2)"), "{said}");
+    assert_eq!(stranger().await, StatusCode::OK);
+    let differs = place.says(&["diff"], &place.old);
+    assert!(
+        differs.contains("This text was live before (number 1)"),
+        "{differs}"
+    );
+
+    let said = place.says(&["migrate", "start"], &place.old);
+    assert!(said.contains("the design is live (number 3)"), "{said}");
+    assert_eq!(stranger().await, StatusCode::UNAUTHORIZED);
+    assert_eq!(server.stop(), Some(0));
+    // The next server has it, too, whichever file it is started with.
+    let server = place.serve(&place.new, &[]);
+    let url = format!("{}/press/query/story?storyId=s1", server.base);
+    assert_eq!(
+        reqwest::get(&url).await.unwrap().status(),
+        StatusCode::UNAUTHORIZED
+    );
+}
+
 /// The steps of a migration and its way back, with what each prints: without a server, beside one,
 /// and over `--server` as the operator.
 #[tokio::test]

@@ -108,6 +108,10 @@ fn items_go_out_and_come_back() {
 
     // What is not of the design has no place, unless somebody says so.
     let refused = scene.refused("import stories out --data three");
+    assert!(refused.contains("say with --export"), "{refused}");
+    let name = folder.file_name().unwrap().to_str().unwrap();
+    let line = format!("import stories out --data three --export {name}");
+    let refused = scene.refused(&line);
     assert!(refused.contains("say with --table"), "{refused}");
     let refused = scene.refused("import storyhub nothing --data three");
     assert!(refused.contains("nothing"), "{refused}");
@@ -120,6 +124,48 @@ fn items_go_out_and_come_back() {
     let refused = scene.refused("import storyhub out --data three");
     assert!(refused.contains("checksum"), "{refused}");
     assert!(!scene.0.path().join("three").exists());
+}
+
+/// Which of several exports is meant is not for the command to say.
+#[test]
+fn of_several_exports_none_is_taken_unasked() {
+    let scene = Scene(tempfile::tempdir().unwrap());
+    scene.said("demo stories --data one");
+    let first = scene.json("export items stories --data one --to out --format json");
+    let name = |export: &Json| {
+        let folder = PathBuf::from(export["folder"].as_str().unwrap());
+        folder.file_name().unwrap().to_str().unwrap().to_owned()
+    };
+    let moment = name(&first[0])[..14].to_owned();
+    assert!(name(&first[1]).starts_with(&moment), "{first}");
+    let second = scene.json("export items stories --data one --to out --format json");
+    let refused = scene.refused("import stories out --data two");
+    for export in [&first[0], &first[1], &second[0], &second[1]] {
+        assert!(refused.contains(&name(export)), "{refused}");
+    }
+    assert!(refused.contains("say with --export"), "{refused}");
+    assert!(!scene.0.path().join("two").exists());
+    // One of each run, which are of two moments, is refused as well.
+    let out = scene.0.path().join("out/AWSDynamoDB");
+    fs::rename(out.join(name(&first[1])), scene.0.path().join("aside")).unwrap();
+    fs::rename(out.join(name(&second[0])), scene.0.path().join("aside-too")).unwrap();
+    let refused = scene.refused("import stories out --data two");
+    assert!(refused.contains("of several moments"), "{refused}");
+    fs::rename(scene.0.path().join("aside"), out.join(name(&first[1]))).unwrap();
+    fs::rename(scene.0.path().join("aside-too"), out.join(name(&second[0]))).unwrap();
+    // One that has no end is named, and does not matter to those that are.
+    let cut = out.join(name(&second[1])).join("manifest-summary.json");
+    fs::remove_file(cut).unwrap();
+    let refused = scene.refused("import stories out --data two");
+    assert!(refused.contains("was begun and not ended"), "{refused}");
+    let refused = scene.refused("import stories out --data two --export 1999");
+    assert!(refused.contains("1999"), "{refused}");
+    let line = format!("import stories out --data two --export {moment} --format json");
+    let imported = scene.json(&line);
+    assert_eq!(imported.as_array().unwrap().len(), 2, "{imported}");
+    assert_eq!(imported[0]["items"], first[0]["items"]);
+    let server = Server::start(&scene.0.path().join("two"), &["stories"]);
+    server.kill();
 }
 
 /// AWS's own linter, with every rule that it has, on what each shipped design exports.

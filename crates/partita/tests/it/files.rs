@@ -336,12 +336,14 @@ async fn an_upload_is_what_was_asked_for_or_nothing() {
     assert_eq!(unsigned.status(), StatusCode::FORBIDDEN);
     assert!(stand.on_disk().is_empty(), "nothing half-written stays");
 
-    // No item names pictures: one that is whole is in its place, for everybody of the family.
+    // A record takes a picture over, which is then for everybody of the family.
     let (_, upload) = ask("pictures", "image/png", 700_000).await;
     let sent = stand.put(&upload, "image/png", vec![1; 700_000]).await;
     assert_eq!(sent.status(), StatusCode::CREATED);
-    let sent: Json = sent.json().await.unwrap();
-    let key = sent["name"].as_str().unwrap();
+    let picture = json!({"picture": upload["name"]});
+    let (status, media) = stand.post("media", &ann, picture).await;
+    assert_eq!(status, StatusCode::CREATED, "{media}");
+    let key = media["picture"].as_str().unwrap();
     assert!(
         key.starts_with("media/pictures/") && key.ends_with(".png"),
         "{key}"
@@ -701,6 +703,31 @@ async fn names_that_a_directory_cannot_have_are_refused() {
     }
 }
 
+/// For ten minutes, unless whoever runs it says otherwise.
+#[tokio::test]
+async fn the_lifetime_of_urls_is_a_setting() {
+    for (flags, seconds) in [
+        (&[][..], 600),
+        (&["--set", "SIGNED_URL_LIFETIME=2 minutes"][..], 120),
+    ] {
+        let stand = Stand::new("figureforge", flags);
+        let ann = stand.token(ANN, flags);
+        let before = partita_design::time::format_millis(now_millis());
+        let asked = json!({"contentType": "image/jpeg"});
+        let (status, upload) = stand.post("files/user", &ann, asked).await;
+        assert_eq!(status, StatusCode::CREATED, "{upload}");
+        let expires = upload["upload"]["expires"].as_str().unwrap();
+        let of = |text: &str| partita_design::time::parse_millis(text).unwrap() / 1000;
+        let lasts = of(expires) - of(&before);
+        assert!((seconds..=seconds + 60).contains(&lasts), "{lasts} seconds");
+    }
+}
+
+fn now_millis() -> i64 {
+    use partita_store::Clock as _;
+    partita_store::surroundings::SystemClock.now_millis()
+}
+
 #[tokio::test]
 async fn signed_urls_can_be_bound_to_tokens() {
     let stand = Stand::new("holdthatthought", &["--bind-urls"]);
@@ -716,8 +743,9 @@ async fn signed_urls_can_be_bound_to_tokens() {
         let sent = call.body("x").send().await.unwrap();
         assert_eq!(sent.status(), status);
         if status == 201 {
-            let sent: Json = sent.json().await.unwrap();
-            bound_to_read(&stand, sent["name"].as_str().unwrap(), &ann, &bob).await;
+            let picture = json!({"picture": upload["name"]});
+            let (_, media) = stand.post("media", &ann, picture).await;
+            bound_to_read(&stand, media["picture"].as_str().unwrap(), &ann, &bob).await;
         }
     }
 }

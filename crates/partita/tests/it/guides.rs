@@ -58,6 +58,33 @@ fn accounts() {
     assert_eq!(sessions["items"][0]["current"], true);
 }
 
+/// What the README beside each design says to begin with: ten requests, and what they need.
+#[test]
+fn designs() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        return;
+    }
+    for design in partita_design::shipped::all() {
+        let name = design.name;
+        let page = root().join("designs").join(name).join("README.md");
+        let shell = blocks(&std::fs::read_to_string(page).unwrap(), "sh");
+        let (start, client) = shell.split_first().unwrap();
+        let serve = format!("cargo run --release -- serve {name}");
+        assert!(start.starts_with(&serve), "{start}");
+        let folder = tempfile::tempdir().unwrap();
+        // Commands look into `partita-data`; the page of accounts looks into the log.
+        let has_log = start.ends_with("partita.log");
+        let data = if has_log { "partita" } else { "partita-data" };
+        let data = folder.path().join(data);
+        let server = Logged::of_design(Path::new(name), &data, &[]);
+        let requests = client.last().unwrap();
+        assert!((1..=10).all(|number| requests.contains(&format!("# {number}. "))));
+        let said = said(client, folder.path(), &server.base);
+        let answers = said.lines().filter(|line| line.starts_with('{'));
+        assert!(answers.count() >= 5, "{name}: {said}");
+    }
+}
+
 #[test]
 fn outbox() {
     let page = std::fs::read_to_string(root().join("docs/outbox.md")).unwrap();

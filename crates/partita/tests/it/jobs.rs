@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use partita_api::Secret;
+use partita_api::Secrets;
 use partita_api::token::{Errand, Tokens};
 use partita_core::{Item, Map, Value};
 use partita_engine::{Durability, EngineStore, Options};
@@ -159,7 +159,7 @@ fn token(data: &Path, role: Option<&str>) -> String {
 
 /// A token made with the installation's secret, to ask for the jobs with this body.
 fn operator(data: &Path, server: &Server, body: &str, nonce: &str) -> String {
-    let secret = Secret::new(std::fs::read(data.join("secret")).unwrap()).unwrap();
+    let secret = Secrets::one(std::fs::read(data.join("secret")).unwrap()).unwrap();
     let errand = Errand {
         server: server.base.strip_prefix("http://").unwrap(),
         command: "jobs",
@@ -300,4 +300,126 @@ async fn jobs_are_for_administrators_and_keys_for_everybody() {
     assert_eq!(server.stop(), Some(0));
     assert_eq!(items(data, "mediahub").await.len(), 1 + ANNS);
     assert_eq!(jobs(data, &[]), "no jobs\n");
+}
+
+/// A book cannot be removed while it has a sequel, which may be somebody else's.
+const LIBRARY: &str = r#"
+design = "library"
+
+[table]
+name          = "library"
+key           = ["PK", "SK"]
+discriminator = "kind"
+
+[index]
+byReader = ["RPK", "RSK"]
+
+[entity.Reader]
+PK   = "READER#{readerId}"
+SK   = "READER"
+kind = "Reader"
+
+[entity.Reader.attributes]
+readerId = "string"
+
+[entity.Reader.allow]
+"*" = "public"
+
+[entity.Book]
+PK   = "SHELF#{shelfId}"
+SK   = "BOOK#{bookId}"
+RPK  = "READER#{readerId}"
+RSK  = "{bookId}"
+kind = "Book"
+
+[entity.Book.attributes]
+shelfId  = "string"
+bookId   = "string"
+readerId = "string"
+sequelOf = "string?"
+sequels  = "count of Book by first"
+
+[entity.Book.refs]
+reader = "Reader, on delete cascade"
+first  = "Book(shelfId, bookId = sequelOf), on delete refuse"
+
+[entity.Book.allow]
+"*" = "public"
+
+[pattern.books]
+query = "RPK = 'READER#{readerId}'"
+
+[pattern.shelf]
+query = "PK = 'SHELF#{shelfId}'"
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_does_not_go_on_is_dropped_after_it_was_said_what_that_leaves() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("library.toml");
+    std::fs::write(&file, LIBRARY).unwrap();
+    let data = folder.path().join("data");
+    let id = {
+        let (design, mistakes) = partita_design::check(LIBRARY, &|_| None);
+        let design = design.unwrap_or_else(|| panic!("{mistakes:#?}"));
+        let partita = Partita::open(design, store(&data)).await.unwrap();
+        for reader in ["bob", "cid"] {
+            create(&partita, "Reader", &[("readerId", reader)]).await;
+        }
+        for book in 0..120 {
+            let book = format!("{book:03}");
+            let book = [("shelfId", "s"), ("bookId", &book), ("readerId", "bob")];
+            create(&partita, "Book", &book).await;
+        }
+        let sequel = [
+            ("shelfId", "s"),
+            ("bookId", "sequel"),
+            ("readerId", "cid"),
+            ("sequelOf", "050"),
+        ];
+        create(&partita, "Book", &sequel).await;
+        let delete = Operation::Delete {
+            entity: "Reader".to_owned(),
+            identity: vec!["bob".into()],
+            version: None,
+        };
+        partita.run(&Caller::anonymous(), delete).await.unwrap();
+        partita.run_jobs().await.unwrap();
+        let jobs = partita.jobs().await.unwrap();
+        assert!(jobs[0].is_stalled, "{jobs:?}");
+        jobs[0].id.clone()
+    };
+    let run = |words: &[&str]| {
+        let output = Command::new(BINARY)
+            .args(["jobs", file.to_str().unwrap()])
+            .args(words)
+            .arg("--data")
+            .arg(&data)
+            .output()
+            .unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(text).unwrap())
+    };
+    let (_, listed) = run(&[]);
+    assert!(listed.contains("partita jobs DESIGN drop ID"), "{listed}");
+    // Alone, beside a server and over HTTP it says the same, and nothing is dropped unasked.
+    let alone = run(&["drop", &id]);
+    assert!(
+        !alone.0 && alone.1.contains("119 items are done"),
+        "{alone:?}"
+    );
+    assert!(alone.1.contains("stays undone"), "{alone:?}");
+    let server = Server::start(&data, &[file.to_str().unwrap()]);
+    assert_eq!(run(&["drop", &id]), alone);
+    let over = ["--server", server.base.as_str()];
+    assert_eq!(run(&[&["drop", &id][..], &over].concat()), alone);
+    for words in [&["drop", "nothing", "--yes"][..], &["drop"], &["list", &id]] {
+        let (is_done, said) = run(words);
+        assert!(!is_done, "{words:?}: {said}");
+    }
+    let (is_done, said) = run(&[&["drop", &id, "--yes"][..], &over].concat());
+    assert!(is_done && said.ends_with("it is dropped\n"), "{said}");
+    assert_eq!(run(&[]), (true, "no jobs\n".to_owned()));
+    let (_, all) = run(&["--all"]);
+    assert!(all.contains("it was dropped: "), "{all}");
 }

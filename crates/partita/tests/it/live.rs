@@ -261,7 +261,7 @@ async fn whoever_only_looks_creates_and_records_nothing() {
 
 /// Version 0.1.0 recorded nothing.
 #[tokio::test]
-async fn items_without_a_recorded_design_are_taken_to_follow_the_first_one() {
+async fn items_without_a_recorded_design_are_refused_until_they_are_taken_over() {
     let store: Arc<dyn Store> = Arc::new(ModelStore::default());
     let base = notes();
     create_user(&open(&store, &base, "notes").await.unwrap()).await;
@@ -276,9 +276,19 @@ async fn items_without_a_recorded_design_are_taken_to_follow_the_first_one() {
     store.delete_item(delete, ReturnValues::None).await.unwrap();
 
     let other = base.replace("\"string 1..40\"", "\"string 1..20\"");
-    let partita = open(&store, &other, "notes").await.unwrap();
-    let history = partita.history().await.unwrap();
+    for text in [&base, &other] {
+        let refused = open(&store, text, "notes").await.err();
+        let is_unknown = matches!(
+            refused,
+            Some(PlanError::Design(DesignError::NotAdopted { .. }))
+        );
+        assert!(is_unknown, "{refused:?}");
+    }
+    let given = compile(&other, "notes");
+    let taken = Partita::take_over(given, store.clone(), Surroundings::default());
+    let history = taken.await.unwrap().history().await.unwrap();
     assert_eq!((history.len(), &history[0].text), (1, &other));
+    open(&store, &other, "notes").await.unwrap();
     assert!(
         open(&store, &notes().replace("1..40", "1..10"), "notes")
             .await

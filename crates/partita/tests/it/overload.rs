@@ -6,6 +6,7 @@ mod connections;
 mod hang_up;
 mod heads;
 mod open_files;
+mod pages;
 mod unread;
 mod values;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use partita_api::{App, FileLimits, Files, Limits, Place, Secret, Tokens};
+use partita_api::{App, FileLimits, Files, Limits, Place, Secrets, Tokens};
 use partita_core::{Item, Map, Value};
 use partita_plan::{Caller, Operation, Partita, Patience, Surroundings};
 use partita_store::capacity::Metered;
@@ -205,7 +205,7 @@ impl Stand {
         create(&circle, &Caller::user(ANN), "Note", &note).await;
         let buckets = Place::Memory.open([archive.design()]).unwrap();
         let archive = archive.with_objects(buckets.of_design("holdthatthought"));
-        let secret = Secret::new(vec![7; 32]).unwrap();
+        let secret = Secrets::one(vec![7; 32]).unwrap();
         let tokens = || Tokens::new(&secret, clock.clone());
         let files = Files::new(buckets, &secret, FileLimits::default(), clock.clone());
         let entropy = Arc::new(SeededEntropy::new(8));

@@ -483,12 +483,18 @@ async fn lose_no_source_on_the_engine() {
     let folder = tempfile::tempdir().unwrap();
     let store: Arc<dyn Store> = Arc::new(stage::engine(folder.path()));
     lose_no_source(store.clone(), 25).await;
-    can_be_taken_back(store, 10).await;
+    can_be_taken_back(store.clone(), 10).await;
+    mistakes_are_found_out(&store, "mistakes").await;
 }
 
 /// A repair that removes too much is found out.
 #[tokio::test]
 async fn with_a_planted_mistake_are_found_out() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    mistakes_are_found_out(&store, "mistakes").await;
+}
+
+pub(crate) async fn mistakes_are_found_out(store: &Arc<dyn Store>, prefix: &str) {
     let mistakes = [
         Mistake::ForgetsTheUnrecognised,
         Mistake::RemovesSources,
@@ -496,10 +502,10 @@ async fn with_a_planted_mistake_are_found_out() {
         Mistake::TakesPlaces,
     ];
     for mistake in mistakes {
-        let store: Arc<dyn Store> = Arc::new(ModelStore::default());
         let mut is_found = false;
         for seed in 1..=150 {
-            let mut case = Case::new(&store, "mistakes", seed).await;
+            let prefix = format!("{prefix}-{mistake:?}");
+            let mut case = Case::new(store, &prefix, seed).await;
             case.spoil().await;
             let permission = Permission::granted().with_mistake(mistake);
             is_found = !case.faults(permission).await.is_empty();

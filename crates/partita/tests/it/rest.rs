@@ -71,6 +71,14 @@ impl Api {
     }
 
     /// With two users, and a story of ann's that has one chapter.
+    /// Has ann publish the story, so that others read it.
+    async fn publish(&self) {
+        let path = format!("stories/{STORY}");
+        let status = Some(json!({"status": "PUBLISHED"}));
+        let seen = self.send("ann", Method::PATCH, &path, &[], status).await;
+        assert_eq!(seen.status, 200, "{seen:?}");
+    }
+
     pub(crate) async fn with_story(flags: &[&str]) -> Api {
         let api = Api::start(flags);
         for user in ["ann", "bob"] {

@@ -8,12 +8,21 @@ use std::sync::Arc;
 
 use partita_core::{Item, plain};
 use partita_design::Design;
+use partita_plan::{Caller, Partita, UploadLimits};
 use partita_store::Store;
 use partita_store::request::{DeleteItem, PutItem, ReturnValues, Scan};
 use partita_store::surroundings::ManualClock;
 use partita_store::table::TableName;
 use partita_verify::{Collected, Permission};
 use serde_json::Value as Json;
+
+use crate::stage::shelf::Shelf;
+
+/// What callers may upload.
+const UPLOADS: UploadLimits = UploadLimits {
+    bytes: 1_000_000,
+    open: 100,
+};
 
 /// One request of a scenario.
 #[derive(Clone, Debug)]
@@ -90,6 +99,9 @@ pub(crate) trait Driver {
 /// Where a scenario runs.
 pub(crate) struct Stage {
     pub(crate) driver: Box<dyn Driver>,
+    /// The same design in the hands of whoever runs it.
+    pub(crate) operator: Partita,
+    pub(crate) files: Arc<Shelf>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) table: TableName,
@@ -278,6 +290,8 @@ impl Run<'_> {
         match self.word.as_str() {
             "given" | "when" if self.unjudged => Err("the `when` before has no `then`".to_owned()),
             "given" if rest.starts_with("the item ") => self.put(&rest).await,
+            "given" if rest.starts_with("the operator ") => self.operate(&rest).await,
+            "given" if rest.contains(" uploads ") => self.upload(&rest).await,
             "given" if rest.starts_with("a bug ") => {
                 self.spoil(rest.trim_start_matches("a bug ")).await
             }
@@ -303,14 +317,63 @@ impl Run<'_> {
         }
     }
 
-    /// A text in the record that was shown last.
+    /// A text in the record or the list that was shown last.
     fn seen(&self, pointer: &str) -> Result<String, String> {
-        let found = match &self.last {
-            Some(Seen::Record(record)) => record.pointer(pointer).and_then(Json::as_str),
-            _ => None,
+        let shown = match &self.last {
+            Some(Seen::Record(record)) => record.clone(),
+            Some(Seen::Page(records, _)) => Json::Array(records.clone()),
+            _ => Json::Null,
         };
+        let found = shown.pointer(pointer).and_then(Json::as_str);
         let found = found.ok_or_else(|| format!("there is no text at `{pointer}`"))?;
         Ok(found.to_owned())
+    }
+
+    /// `the operator creates User {…}` or `the operator grants admin to root`: what whoever runs a
+    /// design does before there is anybody whom its rules allow it.
+    async fn operate(&mut self, text: &str) -> Result<(), String> {
+        let usage = "write `the operator creates ENTITY {…}`, `the operator grants ROLE to USER` or \
+                     `the operator runs the schedules`";
+        let text = text.trim_start_matches("the operator ");
+        let (head, body) = text.split_at(text.find('{').unwrap_or(text.len()));
+        let words: Vec<&str> = head.split_whitespace().collect();
+        let operator = &self.stage.operator;
+        let done = match words.as_slice() {
+            ["creates", entity] => {
+                let body = json(body)?.as_object().cloned().unwrap_or_default();
+                let body = plain::map_from_json(body).map_err(|error| error.to_string())?;
+                operator.create_past_rules(entity, body).await
+            }
+            ["grants", role, "to", user] => operator.grant(user, role).await,
+            ["runs", "the", "schedules"] => match operator.start_schedules().await {
+                Ok(_) => operator.run_jobs().await.map(drop),
+                Err(error) => Err(error),
+            },
+            _ => return Err(usage.to_owned()),
+        };
+        done.map_err(|error| error.to_string())
+    }
+
+    /// `ann uploads image/jpeg to temp as scan`: the bytes come, and `$scan` is the last part of the
+    /// file's name from here on.
+    async fn upload(&mut self, text: &str) -> Result<(), String> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [caller, "uploads", kind, "to", prefix, "as", name] = words[..] else {
+            return Err("write `CALLER uploads TYPE to PREFIX as NAME`".to_owned());
+        };
+        let stage = self.stage;
+        let caller = Caller::user(decoded(caller));
+        let upload = stage
+            .operator
+            .allow_upload(&caller, prefix, kind, Some(100), UPLOADS)
+            .await
+            .map_err(|error| error.to_string())?;
+        stage.files.put(&upload.name);
+        let arrived = stage.operator.arrived(&upload.bucket, &upload.name).await;
+        let arrived = arrived.map_err(|error| error.to_string())?;
+        let (_, last) = arrived.rsplit_once('/').ok_or("a name without a path")?;
+        self.names.insert(name.to_owned(), last.to_owned());
+        Ok(())
     }
 
     /// Puts an item into the table, past the design: data that was there before.
@@ -424,6 +487,7 @@ impl Run<'_> {
                 expected.sort();
                 return same(&self.stage.drifts().await.join("\n"), &expected.join("\n"));
             }
+            "these mails wait" => return self.judge_mails(block).await,
             "verify does not recognise" => {
                 let mut expected = block.to_vec();
                 expected.sort();
@@ -434,6 +498,12 @@ impl Run<'_> {
         }
         if let Some(rest) = text.strip_prefix("repair mends ") {
             return self.judge_repair(rest).await;
+        }
+        if let Some(file) = text.strip_prefix("there is a file ") {
+            return self.judge_file(file, true);
+        }
+        if let Some(file) = text.strip_prefix("there is no file ") {
+            return self.judge_file(file, false);
         }
         match text.split_once(' ') {
             Some(("the", item)) => return self.judge_item(item).await,
@@ -468,6 +538,29 @@ impl Run<'_> {
         }
         expected.sort();
         same(&self.listed(&self.items().await), &expected.join("\n"))
+    }
+
+    /// `ADDRESS | SUBJECT`, one a line, in any order.
+    async fn judge_mails(&self, block: &[String]) -> Result<(), String> {
+        let waiting = self.stage.operator.outbox(1000).await;
+        let waiting = waiting.map_err(|error| error.to_string())?;
+        let mails = waiting
+            .iter()
+            .filter_map(|one| Some((one.to.as_ref()?, &one.what)));
+        let mut mails: Vec<String> = mails.map(|(to, what)| format!("{to} | {what}")).collect();
+        mails.sort();
+        let mut expected = block.to_vec();
+        expected.sort();
+        same(&mails.join("\n"), &expected.join("\n"))
+    }
+
+    /// Whether a file of this name is kept.
+    fn judge_file(&self, name: &str, is_there: bool) -> Result<(), String> {
+        if self.stage.files.has(name) == is_there {
+            Ok(())
+        } else {
+            Err(format!("it is otherwise with the file `{name}`"))
+        }
     }
 
     /// `item PK | SK | {…}`: the item is there, and these of its attributes are so.

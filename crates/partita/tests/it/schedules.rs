@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use partita_core::{Map, Number, Value};
 use partita_plan::moving::{Moving, Way};
 use partita_plan::outbox::{Content, Courier, Message, Transport, Undelivered};
-use partita_plan::{Caller, Operation, Partita};
+use partita_plan::{Caller, Operation, Partita, Surroundings};
 use partita_store::request::{PutItem, ReturnValues};
 use partita_store::surroundings::ManualClock;
 use partita_store::{ModelStore, Store};
@@ -202,10 +202,76 @@ async fn a_copy_waits_beside_the_other_store() {
     // It is opened as any other store.
     let again = open("mediahub", table, &store, &clock).await;
     assert_eq!(again.waits_beside().await.unwrap(), Some(mark));
+    let why = again.why_outbox_waits().await.unwrap().unwrap();
+    assert!(why.contains("beside /srv/one"), "{why}");
 
     assert!(copy.resume_outbox().await.unwrap());
     assert!(!copy.resume_outbox().await.unwrap());
     while courier.deliver().await.unwrap().delivered > 0 {}
     assert_eq!(letters.0.lock().unwrap().len(), 2);
     assert!(copy.start_schedules().await.unwrap() > 0);
+}
+
+const BIN: &str = r#"
+design = "bin"
+
+[table]
+name = "bin"
+key  = ["PK", "SK"]
+
+[entity.Note]
+PK = "NOTE#{id}"
+SK = "NOTE"
+
+[entity.Note.attributes]
+id  = "string"
+due = "timestamp"
+
+[entity.Note.allow]
+"*" = "public"
+
+[schedule.purge]
+every  = "hour"
+entity = "Note"
+when   = "due < now"
+apply  = "purge"
+
+[action.purge]
+entity = "Note"
+
+[[action.purge.then]]
+delete = "Note(id)"
+"#;
+
+/// An action that is nothing but an effect on its own item removes what is due.
+#[tokio::test]
+async fn what_is_due_is_removed() {
+    let (design, diagnostics) = partita_design::check(BIN, &|_| None);
+    let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
+    let clock = Arc::new(ManualClock::at(START));
+    let surroundings = Surroundings {
+        clock: clock.clone(),
+        ..Surroundings::default()
+    };
+    let store = Arc::new(ModelStore::default());
+    let partita = Partita::open_with(design, store, surroundings);
+    let partita = partita.await.unwrap();
+    for (id, due) in [("soon", START + HOUR / 2), ("later", START + 90 * HOUR)] {
+        let due = Value::from(partita_design::time::format_millis(due));
+        let note = create("Note", vec![("id", id.into()), ("due", due)]);
+        run(&partita, &Caller::default(), note).await;
+    }
+    assert_eq!(partita.start_schedules().await.unwrap(), 0);
+    clock.advance(HOUR);
+    assert_eq!(partita.start_schedules().await.unwrap(), 1);
+    partita.run_jobs().await.unwrap();
+    for (id, is_there) in [("soon", false), ("later", true)] {
+        let get = Operation::Get {
+            entity: "Note".to_owned(),
+            identity: vec![id.to_owned()],
+            with_deleted: false,
+        };
+        let found = partita.run(&Caller::default(), get).await;
+        assert_eq!(found.is_ok(), is_there, "{found:?}");
+    }
 }

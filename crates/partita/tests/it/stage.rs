@@ -2,6 +2,7 @@
 
 mod http;
 mod issuer;
+pub(crate) mod shelf;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use partita_api::{App, Limits, Problem, Secret, Tokens};
+use partita_api::{App, Limits, Problem, Secrets, Tokens};
 use partita_core::plain;
 use partita_design::{Design, shipped};
 use partita_engine::{EngineStore, Options, Upkeep};
@@ -23,6 +24,7 @@ use serde_json::Value as Json;
 
 use crate::scenario::{Driver, Request, Seen, Stage, Verb, decoded};
 use http::Http;
+use shelf::Shelf;
 
 /// A design, shipped or of the tests' own, in a table of its own.
 ///
@@ -31,10 +33,8 @@ pub(crate) fn design(name: &str, table: &str) -> Design {
     static COMPILED: Mutex<BTreeMap<String, Design>> = Mutex::new(BTreeMap::new());
     let mut known = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.entry(name.to_owned()).or_insert_with(|| {
-        let source = match shipped::find(name) {
-            Some(shipped) => shipped.source.to_owned(),
-            None => std::fs::read_to_string(folder(name).join(format!("{name}.toml"))).unwrap(),
-        };
+        // The file itself, which is what is shipped: a change of a design builds nothing anew.
+        let source = std::fs::read_to_string(folder(name).join(format!("{name}.toml"))).unwrap();
         compiled(name, &source, name)
     });
     let mut design = known.clone();
@@ -75,9 +75,19 @@ pub(crate) async fn open(
     store: &Arc<dyn Store>,
     clock: &Arc<ManualClock>,
 ) -> Partita {
+    open_by(name, table, store, clock, seed_of(table)).await
+}
+
+async fn open_by(
+    name: &str,
+    table: &str,
+    store: &Arc<dyn Store>,
+    clock: &Arc<ManualClock>,
+    seed: u64,
+) -> Partita {
     let surroundings = Surroundings {
         clock: clock.clone(),
-        entropy: Arc::new(SeededEntropy::new(seed_of(table))),
+        entropy: Arc::new(SeededEntropy::new(seed)),
         cursor_key: [7; 32],
         patience: Patience::default(),
     };
@@ -100,14 +110,34 @@ fn place_of(partita: &Partita) -> (TableName, [String; 2]) {
     (table.name.parse().unwrap(), keys)
 }
 
+/// A design as callers have it, as its operator has it, and the files that both know.
+async fn open_both(
+    design: &str,
+    table: &str,
+    store: &Arc<dyn Store>,
+    clock: &Arc<ManualClock>,
+) -> (Partita, Partita, Arc<Shelf>) {
+    let files = Arc::new(Shelf::default());
+    let partita = open(design, table, store, clock).await;
+    // Another process on the same tables draws other ids.
+    let operator = open_by(design, table, store, clock, !seed_of(table)).await;
+    (
+        partita.with_objects(files.clone()),
+        operator.with_objects(files.clone()),
+        files,
+    )
+}
+
 /// A stage on which requests go through the library.
 pub(crate) async fn in_library(design: &str, table: &str, store: Arc<dyn Store>) -> Stage {
     let clock = Arc::new(ManualClock::default());
-    let partita = open(design, table, &store, &clock).await;
+    let (partita, operator, files) = open_both(design, table, &store, &clock).await;
     let (table, keys) = place_of(&partita);
     Stage {
         design: partita.design().clone(),
         driver: Box::new(Library(partita)),
+        operator,
+        files,
         clock,
         store,
         table,
@@ -118,10 +148,10 @@ pub(crate) async fn in_library(design: &str, table: &str, store: Arc<dyn Store>)
 /// A stage on which requests go over a socket.
 pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) -> Stage {
     let clock = Arc::new(ManualClock::default());
-    let partita = open(design, table, &store, &clock).await;
+    let (partita, operator, files) = open_both(design, table, &store, &clock).await;
     let (table, keys) = place_of(&partita);
     let compiled = partita.design().clone();
-    let secret = Secret::new(vec![7; 32]).unwrap();
+    let secret = Secrets::one(vec![7; 32]).unwrap();
     let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::new(8));
     let time: Arc<dyn Clock> = clock.clone();
     let mut tokens = Vec::new();
@@ -148,6 +178,8 @@ pub(crate) async fn over_http(design: &str, table: &str, store: Arc<dyn Store>) 
             clock: clock.clone(),
             sent: AtomicUsize::new(0),
         }),
+        operator,
+        files,
         clock,
         store,
         table,

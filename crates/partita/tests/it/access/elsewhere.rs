@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use partita_api::{App, FileLimits, Files, Limits, Place, Secret, Tokens};
+use partita_api::{App, FileLimits, Files, Limits, Place, Secrets, Tokens};
 use partita_store::surroundings::{ManualClock, SeededEntropy};
 use partita_store::{Clock, ModelStore, Store};
 use reqwest::{Client, Method, RequestBuilder};
@@ -134,7 +134,7 @@ async fn a_signed_url_is_good_until_its_time_is_over() {
     let partita = stage::open("holdthatthought", "archive", &store, &clock).await;
     let buckets = Place::Memory.open([partita.design()]).unwrap();
     let partita = partita.with_objects(buckets.of_design("holdthatthought"));
-    let secret = Secret::new(vec![7; 32]).unwrap();
+    let secret = Secrets::one(vec![7; 32]).unwrap();
     let time: Arc<dyn Clock> = clock.clone();
     let tokens = || Tokens::new(&secret, time.clone());
     let files = Files::new(buckets, &secret, FileLimits::default(), time.clone());

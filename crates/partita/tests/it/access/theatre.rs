@@ -7,7 +7,7 @@ use axum::http::Method;
 use partita_api::access::{Outcome, Persona, Row};
 use partita_api::openapi;
 use partita_api::routes::{Route, Routes, Target, Verb as Asked};
-use partita_api::{Secret, Tokens};
+use partita_api::{Secrets, Tokens};
 use partita_core::plain;
 use partita_design::Design;
 use partita_engine::{EngineStore, Options};
@@ -43,6 +43,7 @@ pub(crate) struct Theatre {
 }
 
 /// What is sent: a route with its values, and what comes with it.
+#[derive(Clone)]
 pub(super) struct Call {
     pub(super) method: Method,
     pub(super) url: String,
@@ -290,7 +291,8 @@ impl Theatre {
         let is_put = row.route.method == Method::PUT;
         for persona in refused {
             let (call, _) = self.call(row.route, probe, names)?;
-            let seen = self.send(&call, self.token(*persona, None)).await;
+            let token = self.token(*persona, None);
+            let seen = self.send_for_rows(&call, token).await;
             self.contract.judge(row.route, &seen)?;
             // To whom an item is hidden, an upsert speaks as if there were none.
             if is_put && matches!(seen.status, 409 | 422) {
@@ -324,7 +326,7 @@ impl Theatre {
             }
             let (call, named) = self.call(row.route, probe, &names)?;
             let token = self.token(*persona, Some(&named));
-            let seen = self.send(&call, token).await;
+            let seen = self.send_for_rows(&call, token).await;
             self.contract.judge(row.route, &seen)?;
             if is_read {
                 let token = self.token(*persona, Some(&named));
@@ -477,7 +479,7 @@ impl Theatre {
     pub(super) fn token(&self, persona: Persona, named: Option<&Request>) -> Option<String> {
         let design = &self.design.name;
         let make = |secret: [u8; 32], clock: Arc<dyn Clock>, user: &str, role: Option<&str>| {
-            let tokens = Tokens::new(&Secret::new(secret.to_vec()).unwrap(), clock);
+            let tokens = Tokens::new(&Secrets::one(secret.to_vec()).unwrap(), clock);
             tokens.make(design, user, role, &[], 3600)
         };
         let now = || Arc::new(SystemClock);
@@ -508,6 +510,23 @@ impl Theatre {
             request = request.json(&body);
         }
         self.seen(request, token).await
+    }
+
+    /// The same, and for a list its first page with rows: a scan of a large table may begin with pages
+    /// that have none.
+    async fn send_for_rows(&self, call: &Call, token: Option<String>) -> Seen {
+        let mut seen = self.send(call, token.clone()).await;
+        while call.method == Method::GET && seen.body["items"].as_array().is_some_and(Vec::is_empty)
+        {
+            let Some(cursor) = seen.body["cursor"].as_str() else {
+                break;
+            };
+            let mut next = call.clone();
+            let joint = if next.url.contains('?') { '&' } else { '?' };
+            next.url = format!("{}{joint}cursor={cursor}", next.url);
+            seen = self.send(&next, token.clone()).await;
+        }
+        seen
     }
 
     /// What is answered to a request of a caller.

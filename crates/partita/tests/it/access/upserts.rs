@@ -117,7 +117,7 @@ impl Theatre {
             let attribute = entity.attribute(&part.name).ok_or("no such attribute")?;
             let kind = match attribute.kind {
                 AttributeType::Ulid => "ulid",
-                AttributeType::Uuid => "uuid",
+                AttributeType::Uuid | AttributeType::Id => "uuid",
                 AttributeType::Time(_) => "2026-01-01T00:00:00.000Z",
                 _ => continue,
             };

@@ -208,6 +208,53 @@ async fn the_first_administrator_opens_the_link_that_is_printed() {
     assert_eq!(session["user"]["role"], "admin", "{session}");
 }
 
+/// A token is for an id. One for a login would never count, so none is made, and who asks is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_for_a_login_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let token = |user: &str| {
+        let mut command = Command::new(BINARY);
+        command.arg("token").arg(circle());
+        command.args(["--user", user, "--data"]).arg(&data);
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        let token = String::from_utf8(output.stdout).unwrap();
+        (output.status.success(), token.trim_end().to_owned(), said)
+    };
+    let server = Logged::start(&data, &[]);
+    let body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann"});
+    server.post("auth/sign-up", None, body).await;
+    let link = server.mailed("verify-email").await;
+    let body = json!({"token": link, "password": PASSWORD});
+    server.post("auth/verify-email", None, body).await;
+    let body = json!({"login": "ann@example.org", "password": PASSWORD});
+    let (_, session) = server.post("auth/sign-in", None, body).await;
+    let id = session["user"]["userId"].as_str().unwrap();
+
+    let (is_made, none, said) = token("Ann@example.org");
+    assert!(!is_made && none.is_empty(), "{none}");
+    assert!(said.contains(&format!("write `--user {id}`")), "{said}");
+    let (is_made, none, said) = token("nobody");
+    assert!(!is_made && none.is_empty(), "{none}");
+    assert!(said.contains("`nobody` is no id of a `User`"), "{said}");
+    // One whose user is not there yet is made, with a word of it.
+    let (is_made, token_of_nobody, said) = token("00000000-0000-4000-8000-000000000000");
+    assert!(is_made && said.contains("there is no `User`"), "{said}");
+    let note = json!({"userId": id, "text": "Buy milk"});
+    let written = server.post("Note", Some(&token_of_nobody), note.clone());
+    assert_eq!(written.await.0, StatusCode::UNAUTHORIZED);
+    let (is_made, token_of_ann, said) = token(id);
+    assert!(is_made && said.is_empty(), "{said}");
+    let written = server.post("Note", Some(&token_of_ann), note).await;
+    assert_eq!(written.0, StatusCode::CREATED);
+    // Without a server nobody knows who signs in with what. What can be no id is refused all the same.
+    drop(server);
+    let (is_made, _, said) = token("ann@example.org");
+    assert!(!is_made && said.contains("is no id of a `User`"), "{said}");
+    assert!(token(id).0);
+}
+
 /// In a restored directory the sessions of before are void, passwords are as they were, and mails wait
 /// until the operator lets them go on.
 #[tokio::test(flavor = "multi_thread")]
@@ -248,6 +295,19 @@ async fn a_restored_directory_knows_no_session_and_sends_no_mail() {
     let log = std::fs::read_to_string(&server.log).unwrap();
     assert!(log.contains("mails, events and schedules wait"), "{log}");
     assert!(!log.contains("/auth/verify-email"), "{log}");
+    let outbox = |words: &[&str]| {
+        let mut command = Command::new(BINARY);
+        command.arg("outbox").arg(circle()).args(words);
+        let output = command.arg("--data").arg(&restored).output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8(said).unwrap())
+    };
+    let (is_done, list) = outbox(&[]);
+    assert!(is_done && list.contains("partita resume"), "{list}");
+    let id = list.lines().find(|line| line.contains("waiting"));
+    let id = id.and_then(|line| line.split(' ').next()).unwrap();
+    let (is_done, said) = outbox(&["retry", id]);
+    assert!(!is_done && said.contains("nothing is tried now"), "{said}");
     partita(&["resume", "--data"], &restored);
     server.mailed("verify-email").await;
 }

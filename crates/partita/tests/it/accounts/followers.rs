@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use partita_api::Limits;
 use partita_api::feed::FeedLimits;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -30,7 +31,7 @@ impl Followed {
             alive_every,
             ..FeedLimits::default()
         };
-        let circle = Circle::open_with(store, "circle", limits).await;
+        let circle = Circle::open_with(store, "circle", limits, Limits::default()).await;
         let email = circle.member("ann").await;
         let session = circle.signed_in(&email).await;
         let (_, me) = circle.get("auth/me", &session).await;

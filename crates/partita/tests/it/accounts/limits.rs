@@ -1,5 +1,10 @@
 //! How often something may be tried.
 
+use std::sync::Arc;
+
+use partita_api::Limits;
+use partita_api::feed::FeedLimits;
+use partita_store::ModelStore;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
@@ -69,4 +74,27 @@ async fn guesses_from_unknown_addresses_keep_nobody_else_out() {
         assert_eq!(sign_in(nobody, "wrong horse battery").await, 401);
     }
     assert_eq!(sign_in(login, PASSWORD).await, 200);
+}
+
+/// Whom a header names counts where a proxy says it, and nobody names themselves.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_proxy_says_where_a_request_comes_from() {
+    let proxies = [vec!["127.0.0.1".parse().unwrap()], Vec::new()];
+    for (trusted, last) in proxies.into_iter().zip([202, 429]) {
+        let limits = Limits {
+            trusted,
+            ..Limits::default()
+        };
+        let store = Arc::new(ModelStore::default());
+        let circle = Circle::open_with(store, "circle", FeedLimits::default(), limits).await;
+        let mut status = StatusCode::OK;
+        for number in 0..=300 {
+            let body = json!({"login": format!("nobody{number}@example.org")});
+            let request = circle.request(Method::POST, "auth/request-reset", None);
+            let from = format!("198.51.{}.{}", number / 256, number % 256);
+            let request = request.header("x-forwarded-for", from).json(&body);
+            status = request.send().await.unwrap().status();
+        }
+        assert_eq!(status, last);
+    }
 }

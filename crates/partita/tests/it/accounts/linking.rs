@@ -1,7 +1,9 @@
 //! Which account somebody has who signs in at a provider.
 
-use partita_core::{Map, Value};
+use partita_core::{Item, Map, Value};
 use partita_plan::{Account, Claims, PlanError};
+use partita_store::request::{PutItem, ReturnValues, Scan};
+use partita_store::table::TableName;
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -18,6 +20,19 @@ fn claims(subject: &str, email: &str, is_confirmed: bool) -> Claims {
             ("name", Value::from("Somebody")),
         ]),
     }
+}
+
+fn table_of(circle: &Circle) -> TableName {
+    circle.partita.design().tables[0].name.parse().unwrap()
+}
+
+/// The item of a session, as it is stored.
+async fn session_item(circle: &Circle, id: &str) -> Item {
+    let scan = Scan::new(table_of(circle));
+    let page = circle.store.scan(scan).await.unwrap().answer;
+    let key = Value::from(format!("SESSION#{id}"));
+    let mut items = page.into_parts().unwrap().items.into_iter();
+    items.find(|item| item["PK"] == key).unwrap()
 }
 
 async fn by(circle: &Circle, provider: &str, claims: &Claims) -> Result<Account, String> {
@@ -149,20 +164,33 @@ async fn a_provider_is_unlinked() {
         (StatusCode::NOT_FOUND, "not-found")
     );
     let eve = by(&circle, "google", &claims("g-eve", &login, true)).await;
-    let theirs = circle.partita.sign_in(&eve.unwrap(), None).await.unwrap();
+    let eve = eve.unwrap();
+    let theirs = circle.partita.sign_in_by(&eve, "google").await.unwrap();
+    let kept = session_item(&circle, &theirs.id).await;
     assert_eq!(sorted(listed(&session).await.1), all(true));
+    let me = async |credential: &str| circle.get("auth/me", credential).await.0;
+    assert_eq!(me(&theirs.credential).await, StatusCode::OK);
     let (status, _) = circle.delete("auth/providers/google", &session).await;
     assert_eq!(status, StatusCode::NO_CONTENT);
     assert_eq!(sorted(listed(&session).await.1), all(false));
-    // Whoever signed in by it is out.
-    let (status, _) = circle.get("auth/me", &theirs.credential).await;
-    assert_eq!(status, StatusCode::UNAUTHORIZED);
-    assert_eq!(circle.get("auth/me", &session).await.0, StatusCode::OK);
+    // Whoever signed in by it is out, also with a session that no index has shown.
+    assert_eq!(me(&theirs.credential).await, StatusCode::UNAUTHORIZED);
+    let put = PutItem::new(table_of(&circle), kept);
+    circle
+        .store
+        .put_item(put, ReturnValues::None)
+        .await
+        .unwrap();
+    assert_eq!(me(&theirs.credential).await, StatusCode::UNAUTHORIZED);
+    assert_eq!(me(&session).await, StatusCode::OK);
+    // And so is whoever had come back from it, and had no session yet.
+    let late = circle.partita.sign_in_by(&eve, "google").await;
+    assert!(matches!(late, Err(PlanError::Outdated)), "{late:?}");
 
     // An account that only a provider signs in keeps it.
     let cyd = claims("g-cyd", "cyd@example.org", true);
     let cyd = by(&circle, "google", &cyd).await.unwrap();
-    let session = circle.partita.sign_in(&cyd, None).await.unwrap();
+    let session = circle.partita.sign_in_by(&cyd, "google").await.unwrap();
     let (status, problem) = circle
         .delete("auth/providers/google", &session.credential)
         .await;

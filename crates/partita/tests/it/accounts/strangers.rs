@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
-use partita_plan::{Promise, SignUp};
+use partita_plan::{Partita, Promise, SignUp};
+use partita_store::ModelStore;
 use reqwest::StatusCode;
 use serde_json::json;
 
 use super::counting::Counting;
 use super::{Circle, MINUTE, PASSWORD, kind, wait_for_link};
+use crate::stage;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_many_who_sign_up_with_an_address_gets_it() {
@@ -172,6 +174,79 @@ async fn a_sign_up_asks_the_store_the_same_before_its_answer() {
     }
     assert!(!asked[0].is_empty());
     assert_eq!(asked[0], asked[1]);
+}
+
+/// A link leads to the server's own address, whatever a request calls it; and an answer with a secret
+/// is not kept for those who repeat the request.
+#[tokio::test(flavor = "multi_thread")]
+async fn neither_host_nor_idempotency_key_counts() {
+    let circle = Circle::in_memory().await;
+    let login = circle.member("ann").await;
+    let post = |path: &str, body: serde_json::Value| {
+        let request = circle.request(reqwest::Method::POST, path, None);
+        let request = request.header("Host", "evil.example");
+        request.header("Idempotency-Key", "one").json(&body).send()
+    };
+    let asked = post("auth/request-reset", json!({ "login": login })).await;
+    assert_eq!(asked.unwrap().status(), StatusCode::ACCEPTED);
+    let mails = circle.some_mails().await;
+    let link = "http://127.0.0.1:8000/circle/auth/reset?token=";
+    assert!(mails[0].text.contains(link), "{mails:?}");
+    let mut tokens = Vec::new();
+    for password in [PASSWORD, PASSWORD, "another one"] {
+        let body = json!({ "login": login, "password": password });
+        let (_, answer) = super::answer(post("auth/sign-in", body).await.unwrap()).await;
+        tokens.push(answer["token"].as_str().map(str::to_owned));
+    }
+    assert!(tokens[0].is_some() && tokens[1].is_some(), "{tokens:?}");
+    assert_ne!(tokens[0], tokens[1]);
+    assert_eq!(tokens[2], None);
+}
+
+/// Accounts that administrators make may begin as confirmed. One that somebody signs up for does not.
+#[tokio::test]
+async fn who_signs_up_has_confirmed_nothing() {
+    let text = std::fs::read_to_string(stage::folder("circle").join("circle.toml")).unwrap();
+    for default in ["bool default true", "bool"] {
+        let text = text.replace(
+            "isVerified = \"bool default false",
+            &format!("isVerified = \"{default}"),
+        );
+        let design = stage::compiled("circle", &text, "circle");
+        let store = Arc::new(ModelStore::default());
+        let partita = Partita::open(design, store).await.unwrap();
+        let new = SignUp {
+            login: "ann@example.org".to_owned(),
+            password: "$hash".to_owned(),
+            given: Map::from([("handle", Value::from("ann"))]),
+            public_url: String::new(),
+        };
+        partita.sign_up(&new).await.unwrap();
+        let account = partita.account_with("ann@example.org").await.unwrap();
+        assert!(!account.unwrap().is_verified, "{default}");
+    }
+}
+
+/// So it is for a sign-in with a wrong password: as many reads, each of which may be a round trip.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_sign_in_asks_the_store_the_same_whoever_has_the_login() {
+    let counting = Arc::new(Counting::default());
+    let circle = Circle::open(counting.clone(), "circle").await;
+    circle.member("ann").await;
+    circle.settled().await;
+    let mut asked = Vec::new();
+    for login in ["ann@example.org", "nobody@example.org", "no address"] {
+        counting.taken();
+        let (status, problem) = circle.sign_in(login, "wrong horse battery").await;
+        assert_eq!(
+            (status, kind(&problem)),
+            (StatusCode::UNAUTHORIZED, "wrong-credentials")
+        );
+        asked.push(counting.taken());
+    }
+    assert!(!asked[0].is_empty());
+    assert_eq!(asked[0], asked[1]);
+    assert_eq!(asked[0], asked[2]);
 }
 
 /// A server that dies behind the answer leaves the sign-up to the next one, once.

@@ -139,6 +139,88 @@ async fn no_page_has_a_secret() {
     assert!(secrets > 3, "{secrets}");
 }
 
+const TEAMS: &str = r#"
+design = "teams"
+
+[table]
+name = "teams"
+key  = ["PK", "SK"]
+
+[caller]
+administrators = "caller.role = 'admin'"
+
+[entity.Team]
+PK = "TEAM#{teamId}"
+SK = "TEAM"
+
+[entity.Team.attributes]
+teamId  = "string"
+members = "count of Member by team"
+total   = "sum of salary of Member by team"
+
+[entity.Team.allow]
+"*" = "caller.role = 'admin'"
+
+[entity.Member]
+PK = "MEMBER#{memberId}"
+SK = "MEMBER"
+
+[entity.Member.attributes]
+memberId = "string"
+teamId   = "string"
+salary   = "int, secret"
+formerId = "string, secret"
+
+[entity.Member.refs]
+team   = "Team"
+former = "Team(teamId = formerId), unchecked"
+
+[entity.Member.allow]
+"*" = "caller.role = 'admin'"
+"#;
+
+/// Who is shown what adds how much to a number, or which items refer to one, learns what these are
+/// made of.
+#[tokio::test]
+async fn no_number_and_no_ref_shows_a_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let file = folder.path().join("teams.toml");
+    std::fs::write(&file, TEAMS).unwrap();
+    let file = file.to_str().unwrap();
+    let server = Server::start(&data, &[file]);
+    let bearer = admin(&data, file);
+    for (path, body) in [
+        ("Team", json!({ "teamId": "red" })),
+        (
+            "Member",
+            json!({ "memberId": "ann", "teamId": "red", "salary": 4711, "formerId": "red" }),
+        ),
+    ] {
+        let url = format!("{}/teams/{path}", server.base);
+        let call = Client::new().post(url).bearer_auth(&bearer).json(&body);
+        assert_eq!(call.send().await.unwrap().status(), 201);
+    }
+    let red = |more: Json| {
+        let mut request = json!({ "record": "Team", "identity": ["red"] });
+        request
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        request
+    };
+    for (more, is_shown) in [
+        (json!({ "number": "members" }), true),
+        (json!({ "number": "total" }), false),
+        (json!({ "of": "Member", "by": "team" }), true),
+        (json!({ "of": "Member", "by": "former" }), false),
+    ] {
+        let found = page(&server, "teams", &bearer, &red(more.clone())).await;
+        assert_eq!(found.is_ok(), is_shown, "{more}: {found:?}");
+        assert!(!format!("{found:?}").contains("4711"), "{found:?}");
+    }
+}
+
 /// A cursor is good for its question, and a page has a bound.
 #[tokio::test]
 async fn questions_that_make_no_sense_are_refused() {

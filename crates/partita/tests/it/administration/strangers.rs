@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use partita_api::Secret;
+use partita_api::Secrets;
 use partita_api::token::{Errand, Tokens};
 use partita_core::{Item, Value};
 use partita_store::surroundings::SystemClock;
@@ -25,10 +25,12 @@ async fn strangers_are_refused_over_http() {
     let server = Server::start(data.path(), &["stories", "mediahub"]);
     let path = data.path().to_str().unwrap();
     let user = token_for("stories", &["--data", path], "ann");
-    let other_design = admin(data.path(), "mediahub");
+    let flags = ["--role", "admin", "--data", path];
+    let id = "00000000-0000-4000-8000-00000000ad01";
+    let other_design = token_for("mediahub", &flags, id);
     let forged = admin(elsewhere.path(), "stories");
     // Its design takes roles from items, so a role in a token is void.
-    let claimed = admin(data.path(), "mediahub");
+    let claimed = token_for("mediahub", &flags, id);
     let cases = [
         ("stories", None, 401),
         ("stories", Some(&user), 403),
@@ -96,7 +98,7 @@ async fn a_token_of_the_operator_is_good_for_its_request_alone() {
     let data = filled();
     let server = Server::start(data.path(), &["stories"]);
     let secret = std::fs::read(data.path().join("secret")).unwrap();
-    let tokens = Tokens::new(&Secret::new(secret).unwrap(), Arc::new(SystemClock));
+    let tokens = Tokens::new(&Secrets::one(secret).unwrap(), Arc::new(SystemClock));
     let here = server.base.strip_prefix("http://").unwrap();
     let made = |server, nonce| {
         let errand = Errand {

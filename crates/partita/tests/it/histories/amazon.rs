@@ -20,7 +20,7 @@ use partita_testkit::simulation::host::{Host, Manners};
 use partita_testkit::{Amazon, Simulation};
 
 use super::history::{
-    CLIENTS, Door, Outcome, Plan, START, Setting, Stage, Time, client, is_expected,
+    CLIENTS, Door, Outcome, Plan, START, Setting, Stage, Time, Weather, client, is_expected,
 };
 use super::misuse::{Misuse, Misused};
 use super::prelude;
@@ -93,10 +93,30 @@ struct Fleet {
     plan: Plan,
     misuse: Option<Misuse>,
     servers: Mutex<Vec<Arc<Server>>>,
+    /// Every machine that there was.
+    hosts: Mutex<Vec<Arc<Host>>>,
     random: Mutex<fastrand::Rng>,
 }
 
 impl Fleet {
+    fn hosts(&self) -> MutexGuard<'_, Vec<Arc<Host>>> {
+        self.hosts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How often what happened.
+    fn weather(&self) -> Weather {
+        let hosts = self.hosts();
+        let count = |is: fn(&Host) -> bool| hosts.iter().filter(|one| is(one)).count() as u64;
+        let mut weather = Weather::from(self.amazon.counts().named());
+        weather.insert("pauses", hosts.iter().map(|one| one.pauses()).sum());
+        weather.insert("deaths", count(Host::is_dead));
+        weather.insert(
+            "old clocks",
+            count(|one| one.skew_millis() < *SKEWS.start()),
+        );
+        weather
+    }
+
     fn servers(&self) -> MutexGuard<'_, Vec<Arc<Server>>> {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -119,6 +139,7 @@ impl Fleet {
         let skew_millis = self.random().i64(skews);
         let place = (&self.simulation, &self.amazon);
         let (host, store) = machine(place, number, self.misuse, (seed, skew_millis));
+        self.hosts().push(host.clone());
         let partita = open(&self.plan, store, host.clone(), seed).await.ok()?;
         let partita = match self.misuse {
             Some(Misuse::ReusesTokens) => partita.with_tokens_from(Arc::new(SameAgain)),
@@ -302,6 +323,7 @@ async fn carry_out(
         plan: plan.clone(),
         misuse,
         servers: Mutex::default(),
+        hosts: Mutex::default(),
         random: Mutex::new(fastrand::Rng::with_seed(plan.seed + 3_000_000)),
     });
     let setting = Setting {
@@ -341,5 +363,7 @@ async fn carry_out(
     stage.look().await;
     let counts = amazon.counts();
     let injected = counts.conflicts + counts.throttled + counts.unprocessed + counts.behind;
-    stage.outcome(injected)
+    let mut outcome = stage.outcome(injected);
+    outcome.weather.extend(fleet.weather());
+    outcome
 }

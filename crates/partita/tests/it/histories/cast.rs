@@ -124,7 +124,7 @@ fn caller_id(design: &Design, number: usize, name: &str) -> String {
     let entity = design.callers.entity.map(|entity| &design[entity]);
     let part = entity.and_then(|entity| entity.attribute(&entity.identity[0].attribute));
     match part.map(|part| &part.kind) {
-        Some(AttributeType::Uuid) => uuid(0xca11_0000 + number as u64),
+        Some(AttributeType::Uuid | AttributeType::Id) => uuid(0xca11_0000 + number as u64),
         _ => name.to_owned(),
     }
 }

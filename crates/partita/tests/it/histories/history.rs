@@ -78,7 +78,12 @@ pub(crate) struct Outcome {
     pub(crate) injected: u64,
     pub(crate) crashes: u64,
     pub(crate) chunks: u64,
+    /// How often what happened to the servers and their store, by its name.
+    pub(crate) weather: Weather,
 }
+
+/// How often what happened.
+pub(crate) type Weather = std::collections::BTreeMap<&'static str, u64>;
 
 /// A clock that a history moves on.
 pub(crate) trait Time: Clock {
@@ -157,6 +162,8 @@ pub(crate) struct Stage {
     scores: Mutex<Scores>,
     script: Mutex<Script>,
     crashes: AtomicU64,
+    /// Items that had expired and were deleted.
+    swept: AtomicU64,
     /// Clients who are not done.
     clients: AtomicU64,
 }
@@ -315,6 +322,7 @@ impl Stage {
             scores: Mutex::default(),
             script: Mutex::new(vec![Vec::new(); CLIENTS]),
             crashes: AtomicU64::new(0),
+            swept: AtomicU64::new(0),
             clients: AtomicU64::new(CLIENTS as u64),
         }
     }
@@ -340,6 +348,7 @@ impl Stage {
             injected,
             crashes: self.crashes.load(Ordering::SeqCst),
             chunks: seen.chunks,
+            weather: Weather::from([("swept items", self.swept.load(Ordering::SeqCst))]),
         }
     }
 
@@ -482,6 +491,8 @@ impl Stage {
     async fn sweep(&self, guards: bool) {
         for delete in self.witness.sweeps(guards) {
             let deleted = self.store.delete_item(delete, ReturnValues::None).await;
+            self.swept
+                .fetch_add(u64::from(deleted.is_ok()), Ordering::SeqCst);
             let kind = deleted.err().map(|error| error.kind());
             let is_fine = matches!(
                 kind,

@@ -24,7 +24,8 @@ use partita_store::capacity::Metered;
 use partita_store::request::{ReturnValues, TransactAction, TransactWriteItems, UpdateItem};
 use partita_store::surroundings::SeededEntropy;
 use partita_store::{Clock, Layer, Store, StoreResult};
-use partita_testkit::amazon::{Behaviour, Network};
+use partita_testkit::amazon::behaviour::StreamManners;
+use partita_testkit::amazon::{Behaviour, Counts, Network};
 use partita_testkit::simulation::host::Host;
 use partita_testkit::{Amazon, Simulation};
 use serde_json::Value as Json;
@@ -454,20 +455,28 @@ fn name(number: usize) -> String {
     format!("m{number:02}")
 }
 
-/// Carries a history out. Answers how many servers died, and what is wrong.
-fn history(seed: u64, mistake: Option<Mistake>) -> (u64, Vec<String>) {
+/// What became of a history.
+struct Outcome {
+    crashes: u64,
+    counts: Counts,
+    faults: Vec<String>,
+}
+
+/// Carries a history out.
+fn history(seed: u64, mistake: Option<Mistake>) -> Outcome {
     let simulation = Simulation::new(seed, START);
     simulation.run(carry_out(&simulation, seed, mistake))
 }
 
-async fn carry_out(
-    simulation: &Simulation,
-    seed: u64,
-    mistake: Option<Mistake>,
-) -> (u64, Vec<String>) {
+async fn carry_out(simulation: &Simulation, seed: u64, mistake: Option<Mistake>) -> Outcome {
     let behaviour = Behaviour {
         // Tables are there before the history begins.
         table_millis: 0..=0,
+        streams: StreamManners {
+            // So short that a server which pauses finds it expired.
+            iterator_millis: MINUTE,
+            ..Behaviour::rough().streams
+        },
         ..Behaviour::rough()
     };
     let amazon = Arc::new(Amazon::new(simulation, behaviour, seed));
@@ -529,7 +538,11 @@ async fn carry_out(
     recipient.is_calm.store(true, Ordering::Relaxed);
     settle(simulation, &calm, &recipient).await;
     let crashes = *locked(&club.crashes);
-    (crashes, faults(&calm, &recipient).await)
+    Outcome {
+        crashes,
+        counts: amazon.counts(),
+        faults: faults(&calm, &recipient).await,
+    }
 }
 
 /// Has everything done that is left.
@@ -594,7 +607,7 @@ async fn faults(calm: &Partita, recipient: &Recipient) -> Vec<String> {
     faults
 }
 
-/// A sample, or as many as `PARTITA_AMAZON` says.
+/// A sample, or as many as `PARTITA_AMAZON` says, from the seed `PARTITA_FROM` on.
 #[test]
 fn each_has_a_turn_once_in_an_hour_and_everything_arrives() {
     let number = |name: &str| {
@@ -602,15 +615,31 @@ fn each_has_a_turn_once_in_an_hour_and_everything_arrives() {
         text.map(|text| text.parse::<u64>().unwrap())
     };
     let count = number("PARTITA_AMAZON").unwrap_or(2);
-    let seeds = number("PARTITA_SEED").map_or(0..count, |seed| seed..seed + 1);
+    let from = number("PARTITA_FROM").unwrap_or(0);
+    let seeds = number("PARTITA_SEED").map_or(from..from + count, |seed| seed..seed + 1);
     let mut died = 0;
+    let mut weather: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in seeds.clone() {
-        let (crashes, faults) = history(seed, None);
+        let past = history(seed, None);
+        let faults = past.faults;
         assert!(faults.is_empty(), "PARTITA_SEED={seed}: {faults:#?}");
-        died += crashes;
+        died += past.crashes;
+        for (name, count) in past.counts.named() {
+            *weather.entry(name).or_default() += count;
+        }
+        let done = seed + 1 - seeds.start;
+        if done % 25 == 0 {
+            println!("{done} histories, {died} servers died, {weather:?}");
+        }
     }
-    println!("{} histories, {died} servers died", seeds.count());
+    println!(
+        "{} histories, {died} servers died, {weather:?}",
+        seeds.count()
+    );
     assert!(died > 0);
+    for name in ["late records", "repeated records", "expired iterators"] {
+        assert!(weather[name] > 0, "no {name}");
+    }
 }
 
 #[test]
@@ -624,7 +653,7 @@ fn planted_mistakes_are_found() {
         (Mistake::ForgetsTheLease, "a job has done"),
     ] {
         let found = (0..SEEDS_OF_A_MISTAKE).find_map(|seed| {
-            let (_, faults) = history(seed, Some(mistake));
+            let faults = history(seed, Some(mistake)).faults;
             faults.into_iter().find(|fault| fault.contains(told))
         });
         let found = found.unwrap_or_else(|| panic!("nobody noticed {mistake:?}"));

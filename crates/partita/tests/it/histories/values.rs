@@ -51,7 +51,7 @@ impl Values<'_> {
             AttributeType::Enum(names) => self.word(names),
             AttributeType::State(states) => Value::from(states.names[0].as_str()),
             AttributeType::Ulid => Value::S(self.ulid()),
-            AttributeType::Uuid => Value::S(self.uuid()),
+            AttributeType::Uuid | AttributeType::Id => Value::S(self.uuid()),
             AttributeType::Time(form) => self.time(*form),
             AttributeType::Expiry => {
                 // Some of them expire within a history.

@@ -91,6 +91,7 @@ async fn whoever_has_an_item_is_not_sent_it_again() {
 #[tokio::test]
 async fn whoever_has_other_numbers_is_sent_the_item_again() {
     let api = Api::with_story(&[]).await;
+    api.publish().await;
     let path = format!("stories/{STORY}");
     let first = api.get("ann", &path, &[]).await;
     let tag = first.header("etag").unwrap();

@@ -81,6 +81,7 @@ async fn a_condition_leaves_one_of_the_two() {
 #[tokio::test]
 async fn a_second_creation_is_told_as_a_change() {
     let api = Api::with_story(&[]).await;
+    api.publish().await;
     let vote = |how: &str| json!({"nodeId": ROOT, "storyId": STORY, "voteType": how});
     let location = format!("/storyhub/users/bob/votes/{ROOT}");
     for (how, status, location) in [

@@ -24,7 +24,11 @@ impl<'a> Generator<'a> {
             reference.unchecked && reference.targets.iter().all(|one| one.via.is_some())
         };
         for reference in entity.refs.iter().filter(|one| !is_found_later(one)) {
-            self.bind(entity, reference, &actor, &mut given)?;
+            if self.bind(entity, reference, &actor, &mut given).is_none()
+                && !may_lead_nowhere(entity, reference)
+            {
+                return None;
+            }
         }
         for attribute in entity.attributes.iter().filter(|one| is_given(entity, one)) {
             let is_needed = !attribute.optional
@@ -553,4 +557,17 @@ fn pattern_of(action: &Action) -> Option<PatternId> {
 
 fn target_entity(effect: &Effect) -> Option<RecordId> {
     effect.target.records().first().copied()
+}
+
+/// Whether a ref need lead to nothing, and callers need not say where it leads.
+fn may_lead_nowhere(entity: &Record, reference: &Ref) -> bool {
+    let targets = reference.targets.iter();
+    let mut arguments = targets.flat_map(|target| &target.arguments);
+    reference.unchecked
+        && arguments.all(|argument| {
+            let attribute = entity.attribute(&argument.path);
+            attribute.is_some_and(|one| {
+                one.optional || matches!(one.source, Source::Given { default: Some(_) })
+            })
+        })
 }
