@@ -60,11 +60,17 @@ impl Values {
         }
     }
 
-    /// Those of an attribute, or any that could be one.
-    fn fitting(&self, name: &str, kind: Option<&AttributeType>) -> Vec<&String> {
+    /// Those of an attribute, or any that could be one. A pattern is followed before the first item
+    /// of its kind is there, so every word of an enum can be asked for.
+    fn fitting<'a>(&'a self, name: &str, kind: Option<&'a AttributeType>) -> Vec<&'a String> {
         let fits = |text: &&String| kind.is_none_or(|kind| kind.from_text(text).is_ok());
         let named = self.0.get(name).into_iter().flatten();
         let known: Vec<&String> = named.filter(fits).collect();
+        if known.is_empty()
+            && let Some(AttributeType::Enum(words)) = kind
+        {
+            return words.iter().collect();
+        }
         if known.is_empty() && kind.is_some() {
             return self.0.values().flatten().filter(fits).collect();
         }
