@@ -13,10 +13,10 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 
 use crate::design::{
-    Access, Accounts, Action, Aggregate, Attribute, AttributeId, Design, Effect, EffectKind,
+    Access, Accounts, Action, Aggregate, Attribute, AttributeId, Design, Effect, EffectKind, Event,
     OnDelete, Record, RecordId, RefTo, Repeat, Rule, Schedule, ScheduleOver, Source, Timing,
 };
-use crate::expression::{Origin, Predicate, Reading};
+use crate::expression::{Formula, Origin, Predicate, Reading};
 use ordinary::Ordinary;
 
 /// How an ordinary caller writes something.
@@ -96,6 +96,25 @@ impl<'d> Causes<'d> {
     pub(super) fn of_effects_on(&self, record: RecordId) -> Option<Way> {
         self.seen.borrow_mut().clear();
         self.effect(&|effect| effect.target.records().contains(&record))
+    }
+
+    /// How an ordinary caller brings about what a trigger waits for.
+    pub(super) fn of_event(&self, event: &Event) -> Option<Way> {
+        self.seen.borrow_mut().clear();
+        let mut accesses = Access::WORDS.into_iter().map(|(access, _)| access);
+        accesses.find_map(|one| {
+            let is_meant = event.kind.includes(one);
+            is_meant.then(|| self.event(event.of, one)).flatten()
+        })
+    }
+
+    /// Whether ordinary callers decide a value that an effect of a write to a record sets.
+    pub(super) fn decide(&self, record: &Record, value: &Formula) -> bool {
+        let mut reads = value.reads.iter();
+        reads.any(|reading| {
+            self.seen.borrow_mut().clear();
+            self.read(record, reading).is_some()
+        })
     }
 
     fn is_seen(&self, seen: Seen) -> bool {

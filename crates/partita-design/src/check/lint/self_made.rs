@@ -13,8 +13,11 @@ use super::causes::Causes;
 use crate::check::declare::symbols::Symbols;
 use crate::codes::Code;
 use crate::design::reference::CALLER;
-use crate::design::{Access, Action, Attribute, CallerSource, Design, Record, Rule, Source};
-use crate::expression::{Formula, Origin};
+use crate::design::{
+    Access, Action, Attribute, CallerSource, Design, Effect, Record, RecordId, Rule, Source,
+};
+use crate::expression::{Expr, Formula, Origin};
+use crate::types::AttributeType;
 
 /// The id of a caller, as good as any.
 const ID: &str = "a caller";
@@ -44,6 +47,7 @@ pub(crate) fn check(symbols: &Symbols, design: &Design) {
         // With `[accounts]` it is an error, which is reported there.
         if design.accounts.is_none() {
             lint.report_followed(symbols);
+            lint.report_caused(symbols);
         }
     }
 }
@@ -54,6 +58,23 @@ struct SelfMade<'d> {
     record: &'d Record,
     word: &'static str,
     attribute: &'d Attribute,
+}
+
+/// A value that a rule asks for.
+struct Asked {
+    /// The value, or one that will do.
+    value: String,
+    /// Any value but this one will do.
+    not: Option<String>,
+}
+
+impl Asked {
+    fn is_met_by(&self, text: &str) -> bool {
+        match &self.not {
+            Some(not) => text != not,
+            None => text == self.value,
+        }
+    }
 }
 
 /// How a caller comes by a value.
@@ -67,8 +88,8 @@ struct Way {
 impl SelfMade<'_> {
     fn report(&self, symbols: &Symbols) {
         let ways = self.relied_on().into_iter();
-        let mut ways = ways.filter_map(|(value, by)| Some((self.way(&value)?, value, by)));
-        let Some((way, value, by)) = ways.next() else {
+        let mut ways = ways.filter_map(|(asked, by)| Some((self.way(&asked.value)?, asked, by)));
+        let Some((way, Asked { value, .. }, by)) = ways.next() else {
             return;
         };
         let (title, name) = (&self.record.name, &self.attribute.name);
@@ -112,13 +133,90 @@ impl SelfMade<'_> {
             .acceptable(vec![vec![format!("{}.{name}", declared.place)]]);
     }
 
+    /// Reports a value that an effect sets, if callers cause it.
+    fn report_caused(&self, symbols: &Symbols) {
+        let causes = Causes::new(self.design);
+        let mut asked = self.relied_on().into_iter();
+        let found = asked.find_map(|(asked, by)| Some((self.caused(&causes, &asked)?, asked, by)));
+        let Some((effect, asked, by)) = found else {
+            return;
+        };
+        let name = &self.attribute.name;
+        let declared = &symbols[self.record.id];
+        let message = format!(
+            "{by} relies on `{name}`, which `{effect}` can set to `{}`: others than administrators can cause that",
+            asked.value
+        );
+        declared
+            .report(Code::SelfMadeRole, declared.span_of(name), message)
+            .help(format!(
+                "let only administrators cause `{effect}`, or leave `{name}` out of what it sets"
+            ))
+            .acceptable(vec![vec![format!("{}.{name}", declared.place)]]);
+    }
+
+    /// An effect that gives items of callers such a value, and that ordinary callers cause.
+    fn caused(&self, causes: &Causes<'_>, asked: &Asked) -> Option<String> {
+        let sets = |effect: &Effect, of: RecordId| self.sets(causes, effect, of, asked);
+        let mut triggers = self.design.triggers.iter();
+        let trigger = triggers.find(|trigger| {
+            let turns = trigger.turns.as_ref();
+            turns.is_none_or(|turns| causes.may_hold(&Rule::When(Box::new(turns.clone()))))
+                && sets(&trigger.effect, trigger.on.of)
+                && causes.of_event(&trigger.on).is_some()
+        });
+        if let Some(trigger) = trigger {
+            return Some(format!("trigger.{}", trigger.name));
+        }
+        let mut actions = self.design.actions.iter();
+        let action = actions.find(|action| {
+            let mut records = action.on.records().iter();
+            records.any(|id| {
+                let mut effects = action.then.iter();
+                causes.may_hold(self.design[*id].rules.action(action.id))
+                    && effects.any(|effect| sets(effect, *id))
+            })
+        })?;
+        Some(format!("action.{}", action.name))
+    }
+
+    /// Whether an effect of a write to a record sets the attribute to what is asked for, or to what
+    /// ordinary callers decide.
+    fn sets(&self, causes: &Causes<'_>, effect: &Effect, of: RecordId, asked: &Asked) -> bool {
+        let conditions = effect.when.iter().chain(&effect.require);
+        let mut conditions = conditions.map(|one| Rule::When(Box::new(one.clone())));
+        let mut set = effect.changes.set.iter();
+        let value = set.find(|(name, _)| *name == self.attribute.name);
+        effect.target.records().contains(&self.record.id)
+            && conditions.all(|one| causes.may_hold(&one))
+            && value.is_some_and(|(_, value)| {
+                self.can_be(value, asked) || causes.decide(&self.design[of], value)
+            })
+    }
+
+    /// Whether a value has a case that is what is asked for.
+    fn can_be(&self, value: &Formula, asked: &Asked) -> bool {
+        let mut literals = value.cases.iter().filter_map(|case| match &case.is {
+            Expr::Literal(value) => Some(value),
+            _ => None,
+        });
+        literals.any(|value| match value {
+            Value::S(text) => asked.is_met_by(text),
+            Value::L(values) => values.iter().any(|one| match one {
+                Value::S(text) => asked.is_met_by(text),
+                _ => false,
+            }),
+            _ => false,
+        })
+    }
+
     /// The values that rules ask for, each with who asks.
-    fn relied_on(&self) -> Vec<(String, String)> {
+    fn relied_on(&self) -> Vec<(Asked, String)> {
         let mut found = Vec::new();
         let mut add = |rule: &Rule, by: String| {
             if let Rule::When(rule) = rule {
                 let mut values = Vec::new();
-                self.values_asked(&rule.tree, &mut values);
+                self.values_asked(&rule.tree, true, &mut values);
                 found.extend(values.into_iter().map(|value| (value, by.clone())));
             }
         };
@@ -134,30 +232,74 @@ impl SelfMade<'_> {
         found
     }
 
-    /// The texts that `caller.role` is compared with, or that `caller.groups` must contain.
-    fn values_asked(&self, condition: &Condition, values: &mut Vec<String>) {
+    /// What a condition, or that it does not hold, asks of `caller.role` or `caller.groups`.
+    fn values_asked(&self, condition: &Condition, holds: bool, asked: &mut Vec<Asked>) {
         let is_asked =
             |operand: &Operand| matches!(operand, Operand::Path(path) if self.is_relied_on(path));
-        let mut add = |operand: &Operand| {
+        let mut add = |operand: &Operand, is_equal: bool| {
             if let Operand::Value(Value::S(text), _) = operand {
-                values.push(text.clone());
+                asked.extend(self.asked(text, is_equal));
             }
         };
         match condition {
             Condition::All(parts) | Condition::Any(parts) => {
-                parts
-                    .iter()
-                    .for_each(|part| self.values_asked(part, values));
+                let parts = parts.iter();
+                parts.for_each(|part| self.values_asked(part, holds, asked));
             }
-            Condition::Compare(one, Comparator::Equal, other) | Condition::Contains(one, other) => {
+            Condition::Not(inner) => self.values_asked(inner, !holds, asked),
+            Condition::Compare(one, comparator, other) => {
+                let is_equal = match comparator {
+                    Comparator::Equal => holds,
+                    Comparator::NotEqual => !holds,
+                    _ => return,
+                };
                 if is_asked(one) {
-                    add(other);
+                    add(other, is_equal);
                 } else if is_asked(other) {
-                    add(one);
+                    add(one, is_equal);
                 }
             }
-            Condition::In(one, others) if is_asked(one) => others.iter().for_each(add),
+            Condition::Contains(one, other) if is_asked(one) => add(other, holds),
+            Condition::Contains(one, other) if is_asked(other) => add(one, holds),
+            Condition::In(one, others) if is_asked(one) => {
+                others.iter().for_each(|other| add(other, holds));
+            }
             _ => {}
+        }
+    }
+
+    /// A text that is asked for, or anything but that.
+    fn asked(&self, text: &str, is_equal: bool) -> Option<Asked> {
+        if is_equal {
+            return Some(Asked {
+                value: text.to_owned(),
+                not: None,
+            });
+        }
+        // To be outside of a group is nothing that is given.
+        if self.word == "groups"
+            || self
+                .default()
+                .is_some_and(|value| *value != Value::from(text))
+        {
+            return None;
+        }
+        let other = match &self.attribute.kind {
+            AttributeType::Enum(words) => words.iter().find(|word| *word != text)?.clone(),
+            _ if text == "admin" => "other".to_owned(),
+            _ => "admin".to_owned(),
+        };
+        Some(Asked {
+            value: other,
+            not: Some(text.to_owned()),
+        })
+    }
+
+    /// What an item has that is created without the attribute.
+    fn default(&self) -> Option<&Value> {
+        match &self.attribute.source {
+            Source::Given { default } => default.as_ref().and_then(Formula::literal),
+            _ => None,
         }
     }
 
@@ -172,11 +314,9 @@ impl SelfMade<'_> {
             "groups" => Value::L(vec![Value::from(value)]),
             _ => Value::from(value),
         };
-        let Source::Given { default } = &self.attribute.source else {
-            return None;
-        };
-        let default = default.as_ref().and_then(Formula::literal);
-        if default == Some(&value) {
+        let is_given = matches!(self.attribute.source, Source::Given { .. });
+        let default = self.default();
+        if !is_given || default == Some(&value) {
             return None;
         }
         let ordinary = [None, default];
