@@ -37,6 +37,7 @@ use crate::migration::{Designs, Migration, Stage, row};
 use crate::moving::{self, Moving, Way};
 use crate::partita::{Partita, Surroundings, runner};
 use crate::sidecar;
+use newcomers::Newcomers;
 pub use record::Recorded;
 pub(crate) use record::Written;
 
@@ -329,7 +330,9 @@ pub(crate) async fn settle(
     }
     let settled = beside_items(given, live, earlier)?;
     if settled.adoption.is_some() {
-        newcomers::refuse_stored(&settled.design, live, runner).await?;
+        Newcomers::of(&settled.design, live)
+            .refuse_stored(runner)
+            .await?;
     }
     Ok(settled)
 }

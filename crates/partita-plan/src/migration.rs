@@ -289,8 +289,8 @@ pub enum MigrationError {
     },
     /// Callers write faster than it can be looked at.
     #[error(
-        "more is written at the moment than can be looked at before the stage moves: nothing has \
-         changed; try again when less is written"
+        "callers write faster than it can be looked at whether what they write is in the way: nothing \
+         has changed; give the same command again at a quieter time"
     )]
     Busy,
     /// It changes while the same is asked of somebody else.

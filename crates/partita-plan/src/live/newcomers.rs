@@ -17,105 +17,119 @@ use super::{DesignError, Recorded};
 use crate::commit::run::Runner;
 use crate::error::PlanError;
 
-/// Refuses a design if an item is stored that would belong to an entity or a view that it adds. All
-/// items are looked at, page by page, up to the first such one.
-pub(crate) async fn refuse_stored(
-    given: &Design,
-    live: &Recorded,
-    runner: &Runner,
-) -> Result<(), PlanError> {
-    let (Some(old), _) = live.compile(&live.variables) else {
-        return Ok(());
-    };
-    let differences = between(&old, given);
-    let new: Vec<(&Record, &Change)> = differences
-        .iter()
-        .filter_map(|one| Some((given.find_record(one.new_record()?)?, one)))
-        .collect();
-    for table in &given.tables {
-        let new: Vec<_> = new
-            .iter()
-            .filter(|(record, _)| given[record.table].name == table.name)
-            .collect();
-        if new.is_empty() {
-            continue;
+/// The entities and views that a design adds to the live one.
+pub(crate) struct Newcomers {
+    design: Design,
+    live: Recorded,
+    /// Each one's position among the design's records, and the change that adds it.
+    added: Vec<(usize, Change)>,
+}
+
+impl Newcomers {
+    /// What a design adds. Nothing is known to be new where this version cannot compile the live one.
+    pub(crate) fn of(given: &Design, live: &Recorded) -> Newcomers {
+        let (old, _) = live.compile(&live.variables);
+        let changes = old.map(|old| between(&old, given)).unwrap_or_default();
+        let added = changes.into_iter().filter_map(|change| {
+            let record = given.find_record(change.new_record()?)?;
+            let mut records = given.records.iter();
+            Some((records.position(|one| one.id == record.id)?, change))
+        });
+        Newcomers {
+            added: added.collect(),
+            design: given.clone(),
+            live: live.clone(),
         }
-        let names: Vec<&str> = new.iter().map(|(record, _)| record.name.as_str()).collect();
-        info!(
-            design = given.name,
-            table = table.name,
-            "looking for stored items with keys of what is new in the design: {}",
-            names.join(", ")
-        );
-        let records: Vec<&Record> = new.iter().map(|(record, _)| *record).collect();
-        let Some((at, key)) = first_of(given, table, &records, runner).await? else {
-            continue;
+    }
+
+    /// The tables in which there may be items of them.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Table> {
+        let tables = self.design.tables.iter();
+        tables.filter(|table| self.in_table(table).next().is_some())
+    }
+
+    /// Refuses the design if an item is stored that would belong to what it adds. All items are looked
+    /// at, page by page, up to the first such one.
+    pub(crate) async fn refuse_stored(&self, runner: &Runner) -> Result<(), PlanError> {
+        for table in self.tables() {
+            let names: Vec<&str> = self
+                .in_table(table)
+                .map(|(record, _)| record.name.as_str())
+                .collect();
+            info!(
+                design = self.design.name,
+                table = table.name,
+                "looking for stored items with keys of what is new in the design: {}",
+                names.join(", ")
+            );
+            self.refuse_stored_in(table, runner).await?;
+        }
+        Ok(())
+    }
+
+    async fn refuse_stored_in(&self, table: &Table, runner: &Runner) -> Result<(), PlanError> {
+        let mut request = Scan {
+            consistent: true,
+            ..Scan::new(table.name.parse::<TableName>()?)
         };
+        loop {
+            let page = match runner.scan(&request).await {
+                Ok(page) => page,
+                Err(PlanError::Store(StoreError::TableNotFound { .. })) => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            for item in &page.items {
+                self.refuse(&request.table, item)?;
+            }
+            match page.last_key {
+                None => return Ok(()),
+                last_key => request.start_after = last_key,
+            }
+        }
+    }
+
+    /// Refuses the design if a stored item would belong to what it adds.
+    pub(crate) fn refuse(&self, table: &TableName, item: &Item) -> Result<(), PlanError> {
+        let mut tables = self.tables();
+        let Some(table) = tables.find(|one| one.name == table.as_str()) else {
+            return Ok(());
+        };
+        let Some(key) = key_of(table, item).filter(|(partition, _)| !table.ignores(partition))
+        else {
+            return Ok(());
+        };
+        let mut added = self.in_table(table);
+        let Some((_, change)) = added.find(|(record, _)| is_key_of(record, key.0, key.1)) else {
+            return Ok(());
+        };
+        if self.is_of_another(table, item, key) {
+            return Ok(());
+        }
         let error = DesignError::Occupied {
             table: table.name.clone(),
-            recorded: Box::new(live.clone()),
-            difference: Box::new(new[at].1.clone()),
-            key,
+            recorded: Box::new(self.live.clone()),
+            difference: Box::new(change.clone()),
+            key: (key.0.to_owned(), key.1.to_owned()),
         };
-        return Err(error.into());
+        Err(error.into())
     }
-    Ok(())
-}
 
-/// The first stored item that would belong to one of some records: which of them, and its key.
-async fn first_of(
-    design: &Design,
-    table: &Table,
-    records: &[&Record],
-    runner: &Runner,
-) -> Result<Option<(usize, (String, String))>, PlanError> {
-    let mut request = Scan {
-        consistent: true,
-        ..Scan::new(table.name.parse::<TableName>()?)
-    };
-    loop {
-        let page = match runner.scan(&request).await {
-            Ok(page) => page,
-            Err(PlanError::Store(StoreError::TableNotFound { .. })) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        for item in &page.items {
-            let Some((partition, sort)) = key_of(table, item) else {
-                continue;
-            };
-            if table.ignores(partition) {
-                continue;
-            }
-            let is_meant = |record: &&Record| {
-                is_key_of(record, partition, sort)
-                    && !is_of_another(design, table, records, item, (partition, sort))
-            };
-            if let Some(at) = records.iter().position(is_meant) {
-                return Ok(Some((at, (partition.to_owned(), sort.to_owned()))));
-            }
-        }
-        match page.last_key {
-            None => return Ok(None),
-            last_key => request.start_after = last_key,
-        }
+    fn in_table(&self, table: &Table) -> impl Iterator<Item = (&Record, &Change)> {
+        let added = self.added.iter();
+        let added = added.map(|(at, change)| (&self.design.records[*at], change));
+        added.filter(|(record, _)| self.design[record.table].name == table.name)
     }
-}
 
-/// Whether an item belongs to a record that was there before, which its discriminator tells apart.
-fn is_of_another(
-    design: &Design,
-    table: &Table,
-    new: &[&Record],
-    item: &Item,
-    (partition, sort): (&str, &str),
-) -> bool {
-    let mut records = design.records.iter();
-    records.any(|record| {
-        new.iter().all(|one| one.id != record.id)
-            && design[record.table].name == table.name
-            && record.is_marked(table, item)
-            && is_key_of(record, partition, sort)
-    })
+    /// Whether an item belongs to a record that was there before, which its discriminator tells apart.
+    fn is_of_another(&self, table: &Table, item: &Item, (partition, sort): (&str, &str)) -> bool {
+        let mut records = self.design.records.iter().enumerate();
+        records.any(|(at, record)| {
+            self.added.iter().all(|(added, _)| *added != at)
+                && self.design[record.table].name == table.name
+                && record.is_marked(table, item)
+                && is_key_of(record, partition, sort)
+        })
+    }
 }
 
 fn key_of<'i>(table: &Table, item: &'i Item) -> Option<(&'i str, &'i str)> {

@@ -168,9 +168,8 @@ impl Current {
         if live.is_of(new) {
             return Ok(Some(live.clone()));
         }
-        live::newcomers::refuse_stored(new, live, &partita.runner).await?;
         let blueprint = Blueprint::new(new.clone())?;
-        let survey = Survey::of_jobs(&blueprint, &partita).await?;
+        let survey = Survey::of_adoption(new, live, &blueprint, &partita).await?;
         let number = live.number + 1;
         let recorded = Recorded::new(new, number, partita.clock.now_millis());
         let put = TransactAction::Put(recorded.put(&partita.blueprint.sidecar));
@@ -374,15 +373,15 @@ impl Current {
         if let Some(beside) = &mut blueprint.beside {
             beside.mistake = self.mistake;
         }
-        let mut moves = partita.runner.gate.close().await?;
+        let mut moves = match &survey {
+            Some(survey) => survey.settle(&blueprint).await?,
+            None => partita.runner.gate.close().await?,
+        };
         if !Arc::ptr_eq(partita, &self.get()) {
             return Err(MigrationError::Moved.into());
         }
         // A repair takes its lock behind the gate, so none begins to write from here on.
         refuse_beside_repair(partita).await?;
-        if let Some(survey) = survey {
-            survey.settle(&blueprint).await?;
-        }
         let request = TransactWriteItems {
             actions,
             token: Some(partita.runner.token()),

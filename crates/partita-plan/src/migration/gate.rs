@@ -48,17 +48,33 @@ impl Drop for Passed {
     fn drop(&mut self) {
         for observer in &self.observers {
             let mut noted = lock(observer);
+            if noted.is_too_much {
+                continue;
+            }
             noted.places.extend(self.places.iter().cloned());
             if noted.places.len() > NOTED_MAX {
-                noted.places.clear();
-                noted.is_too_much = true;
+                *noted = Noted {
+                    is_too_much: true,
+                    ..Noted::default()
+                };
             }
         }
     }
 }
 
 impl Observer {
-    /// Where something was written since this was asked before; none if that is too much to note.
+    /// Forgets what was noted, for whoever looks at everything from now on.
+    pub(super) fn begin_again(&self) {
+        *lock(&self.0) = Noted::default();
+    }
+
+    /// Whether something was written in more places than so many since they were taken.
+    pub(super) fn has_more_than(&self, places: usize) -> bool {
+        let noted = lock(&self.0);
+        noted.is_too_much || noted.places.len() > places
+    }
+
+    /// Where something was written since this was asked before; none if that was too much to note.
     pub(super) fn take(&self) -> Option<FxHashSet<Address>> {
         let mut noted = lock(&self.0);
         (!noted.is_too_much).then(|| std::mem::take(&mut noted.places))

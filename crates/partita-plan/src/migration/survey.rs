@@ -4,10 +4,12 @@
 //! item that already has an attribute of a name that the new design derives is listed, and so is one
 //! at a key of a record that the new design adds.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use partita_core::limits::BATCH_GET_KEYS_MAX;
 use partita_core::{Item, Map, printable};
+use partita_design::Design;
 use partita_design::design::record::UNIQUE_SORT;
 use partita_design::design::{Attribute, Record, Source, Table};
 use partita_design::nested;
@@ -16,12 +18,14 @@ use partita_design::union::Union;
 use partita_store::StoreError;
 use partita_store::request::Scan;
 use partita_store::table::TableName;
+use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::gate::Observer;
 use super::{Designs, MigrationError, Stage};
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
-use crate::live::{Recorded, newcomers};
+use crate::live::Recorded;
+use crate::live::newcomers::Newcomers;
 use crate::partita::Partita;
 use crate::place::Address;
 
@@ -31,19 +35,28 @@ const LISTED_MAX: usize = 20;
 /// Places that are looked at while no write passes.
 const LOOKED_AT_MAX: usize = 1_000;
 
+/// Places that are looked at on the way, before there are too many to note.
+const WAITING_MAX: usize = 10_000;
+
 /// How often it is looked at what was written meanwhile, until that is little.
 const ROUNDS_MAX: usize = 10;
+
+/// How often all is looked at, where more was written meanwhile than could be noted.
+const PASSES_MAX: usize = 3;
 
 /// All that is stored, looked at before a stage moves.
 ///
 /// Looking takes as long as there are items, and callers write meanwhile. What they write is noted
 /// and looked at in turn: first beside them, and the rest behind the closed gate
-/// ([`Survey::settle`]), which is little and takes a moment. INVARIANT: when the stage moves, all
-/// that is stored was looked at since it was last written.
+/// ([`Survey::settle`]), which is little and takes a moment. Where they write more than can be noted,
+/// all is looked at once more. INVARIANT: when the stage moves, all that is stored was looked at since
+/// it was last written.
 pub(super) struct Survey {
     partita: Arc<Partita>,
     /// What is looked for in the items, if they can be in the way.
     sought: Option<(Union, Judge)>,
+    /// What the new design adds, under whose keys nothing may be stored.
+    newcomers: Option<Newcomers>,
     written: Observer,
 }
 
@@ -59,8 +72,20 @@ impl Survey {
         let judge: Judge = |union, table, record, item| {
             in_the_way(union, table, record, item).or_else(|| misfit(union, table, record, item))
         };
-        let survey = Survey::begin(partita, Some((union, judge))).await?;
-        newcomers::refuse_stored(&designs.new, live, &partita.runner).await?;
+        let newcomers = Newcomers::of(&designs.new, live);
+        let survey = Survey::begin(partita, Some((union, judge)), Some(newcomers)).await?;
+        survey.look(next).await
+    }
+
+    /// Refuses a design that stored data need not follow, where items are under keys that it adds.
+    pub(super) async fn of_adoption(
+        new: &Design,
+        live: &Recorded,
+        next: &Blueprint,
+        partita: &Arc<Partita>,
+    ) -> Result<Survey, PlanError> {
+        let newcomers = Newcomers::of(new, live);
+        let survey = Survey::begin(partita, None, Some(newcomers)).await?;
         survey.look(next).await
     }
 
@@ -69,7 +94,8 @@ impl Survey {
         next: &Blueprint,
         partita: &Arc<Partita>,
     ) -> Result<Survey, PlanError> {
-        Survey::begin(partita, None).await?.look(next).await
+        let survey = Survey::begin(partita, None, None).await?;
+        survey.look(next).await
     }
 
     /// Refuses to go back to a design that has no place for what callers have given since.
@@ -79,50 +105,89 @@ impl Survey {
         partita: &Arc<Partita>,
     ) -> Result<Survey, PlanError> {
         let union = designs.union(Stage::RollingBack)?;
-        let survey = Survey::begin(partita, Some((union, unfit))).await?;
+        let survey = Survey::begin(partita, Some((union, unfit)), None).await?;
         survey.look(next).await
     }
 
     async fn begin(
         partita: &Arc<Partita>,
         sought: Option<(Union, Judge)>,
+        newcomers: Option<Newcomers>,
     ) -> Result<Survey, PlanError> {
         Ok(Survey {
             partita: partita.clone(),
             sought,
+            newcomers,
             written: partita.runner.gate.observe().await?,
         })
     }
 
     /// Looks at everything, and at what was written meanwhile until that is little.
     async fn look(self, next: &Blueprint) -> Result<Survey, PlanError> {
-        self.partita.refuse_lost_jobs(next).await?;
-        self.look_at_all().await?.refuse()?;
-        for _ in 0..ROUNDS_MAX {
-            let written = self.written.take().ok_or(MigrationError::Busy)?;
-            let is_little = written.len() <= LOOKED_AT_MAX;
-            self.look_at(next, written.into_iter().collect()).await?;
-            if is_little {
+        for _ in 0..PASSES_MAX {
+            self.written.begin_again();
+            self.partita.refuse_lost_jobs(next).await?;
+            if self.look_at_all(next).await? && self.catch_up(next).await? {
                 return Ok(self);
             }
         }
         Err(MigrationError::Busy.into())
     }
 
-    /// Looks at what was written since. The gate is closed.
-    pub(super) async fn settle(&self, next: &Blueprint) -> Result<(), PlanError> {
-        let written = self.written.take().ok_or(MigrationError::Busy)?;
-        if written.len() > LOOKED_AT_MAX {
-            return Err(MigrationError::Busy.into());
+    /// Looks at what was written meanwhile until that is little. False if it was too much to note.
+    async fn catch_up(&self, next: &Blueprint) -> Result<bool, PlanError> {
+        for _ in 0..ROUNDS_MAX {
+            let is_little = !self.written.has_more_than(LOOKED_AT_MAX);
+            if !self.look_at_written(next).await? {
+                return Ok(false);
+            }
+            if is_little {
+                return Ok(true);
+            }
         }
-        self.look_at(next, written.into_iter().collect()).await
+        Err(MigrationError::Busy.into())
     }
 
-    async fn look_at(&self, next: &Blueprint, places: Vec<Address>) -> Result<(), PlanError> {
+    /// Closes the gate when all that was written since is looked at.
+    pub(super) async fn settle(
+        &self,
+        next: &Blueprint,
+    ) -> Result<OwnedRwLockWriteGuard<u64>, PlanError> {
+        for _ in 0..ROUNDS_MAX {
+            let closed = self.partita.runner.gate.close().await?;
+            if !self.written.has_more_than(LOOKED_AT_MAX) {
+                self.look_at_written(next).await?;
+                return Ok(closed);
+            }
+            drop(closed);
+            if !self.catch_up(next).await? {
+                break;
+            }
+        }
+        Err(MigrationError::Busy.into())
+    }
+
+    /// Looks at what was written since it was asked before. False if it was too much to note.
+    async fn look_at_written(&self, next: &Blueprint) -> Result<bool, PlanError> {
+        let Some(written) = self.written.take() else {
+            return Ok(false);
+        };
+        let mut found = Obstructing::default();
+        let written = written.into_iter().collect();
+        self.look_at(next, written, &mut found).await?;
+        found.refuse()?;
+        Ok(true)
+    }
+
+    async fn look_at(
+        &self,
+        next: &Blueprint,
+        places: Vec<Address>,
+        found: &mut Obstructing,
+    ) -> Result<(), PlanError> {
         let Partita {
             runner, blueprint, ..
         } = &*self.partita;
-        let mut found = Obstructing::default();
         let mut jobs = Vec::new();
         for places in places.chunks(BATCH_GET_KEYS_MAX) {
             let items = runner.read_items(places).await?;
@@ -131,11 +196,10 @@ impl Survey {
                 if place.table == blueprint.sidecar {
                     jobs.extend(self.partita.lost_job(place, &item, next)?);
                 } else {
-                    self.judge(&place.table, &item, &mut found);
+                    self.judge(&place.table, &item, found)?;
                 }
             }
         }
-        found.refuse()?;
         if jobs.is_empty() {
             Ok(())
         } else {
@@ -143,16 +207,15 @@ impl Survey {
         }
     }
 
-    async fn look_at_all(&self) -> Result<Obstructing, PlanError> {
-        let mut found = Obstructing::default();
-        let Some((union, _)) = &self.sought else {
-            return Ok(found);
-        };
-        for table in &union.design.tables {
-            let name: TableName = table.name.parse()?;
+    /// Looks at everything, and on the way at what is written where that is much. False if it was too
+    /// much to note.
+    async fn look_at_all(&self, next: &Blueprint) -> Result<bool, PlanError> {
+        // An item that is written on the way is also among all, and is to be counted once.
+        let (mut found, mut meanwhile) = (Obstructing::default(), Obstructing::default());
+        for name in self.tables()? {
             let mut scan = Scan {
                 consistent: true,
-                ..Scan::new(name.clone())
+                ..Scan::new(name)
             };
             loop {
                 let page = match self.partita.runner.scan(&scan).await {
@@ -160,7 +223,14 @@ impl Survey {
                     page => page?,
                 };
                 for item in &page.items {
-                    self.judge(&name, item, &mut found);
+                    self.judge(&scan.table, item, &mut found)?;
+                }
+                if self.written.has_more_than(WAITING_MAX) {
+                    let Some(written) = self.written.take() else {
+                        return Ok(false);
+                    };
+                    let written = written.into_iter().collect();
+                    self.look_at(next, written, &mut meanwhile).await?;
                 }
                 match page.last_key {
                     None => break,
@@ -168,16 +238,41 @@ impl Survey {
                 }
             }
         }
-        Ok(found)
+        found.refuse()?;
+        meanwhile.refuse()?;
+        Ok(true)
     }
 
-    fn judge(&self, name: &TableName, item: &Item, found: &mut Obstructing) {
+    /// The tables in which something may be in the way.
+    fn tables(&self) -> Result<Vec<TableName>, PlanError> {
+        let sought = self
+            .sought
+            .iter()
+            .flat_map(|(union, _)| &union.design.tables);
+        let newcomers = self.newcomers.iter().flat_map(Newcomers::tables);
+        let names: BTreeSet<&str> = sought
+            .chain(newcomers)
+            .map(|one| one.name.as_str())
+            .collect();
+        let names = names.into_iter().map(|name| Ok(name.parse()?));
+        names.collect()
+    }
+
+    fn judge(
+        &self,
+        name: &TableName,
+        item: &Item,
+        found: &mut Obstructing,
+    ) -> Result<(), PlanError> {
+        if let Some(newcomers) = &self.newcomers {
+            newcomers.refuse(name, item)?;
+        }
         let Some((union, judge)) = &self.sought else {
-            return;
+            return Ok(());
         };
         let mut tables = union.design.tables.iter().enumerate();
         let Some((at, table)) = tables.find(|(_, table)| table.name == name.as_str()) else {
-            return;
+            return Ok(());
         };
         let mut records = union.design.records.iter();
         let record = records.find(|record| {
@@ -193,6 +288,7 @@ impl Survey {
                 found.items.push(line(table, record, item, &what));
             }
         }
+        Ok(())
     }
 }
 

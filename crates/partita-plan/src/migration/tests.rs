@@ -6,6 +6,7 @@
 //! migration that is taken back leaves every item as it was.
 
 mod cases;
+mod crowd;
 mod defects;
 mod press;
 
