@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use cases::{Case, cases};
 use partita_core::Map;
 use partita_design::Design;
+use partita_engine::{Durability, EngineStore, Options};
 use partita_verify::{Drift, Outcome, Permission, Stopped, Watch};
 use press::{End, Press};
 
@@ -80,6 +81,30 @@ async fn derived_data_are_exact_beside_writers_and_faults() {
                 press.expect_settled(&context).await;
             }
         }
+    }
+}
+
+/// The embedded store is the one that has migrations in production: it builds indexes beside writers,
+/// and reads from snapshots.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_change_is_carried_out_on_the_embedded_store() {
+    for (at, Case { name, old, new }) in cases().into_iter().enumerate() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = Options::new(Arc::new(press::clock()));
+        options.durability = Durability::Buffered;
+        let store = EngineStore::open(folder.path(), options).unwrap();
+        let mut press = Press::open_on(&old, Arc::new(store), at as u64).await;
+        press.write_some(60).await;
+        let before = press.items().await;
+        let back = match End::SwitchedBack.is_possible(&old, &new) {
+            true => End::SwitchedBack,
+            false => End::RolledBack,
+        };
+        press.migrate(&new, back).await.expect(&name);
+        press.expect_settled(&format!("{name}, {back:?}")).await;
+        press.expect_items(&before, &name).await;
+        press.migrate_beside_writers(&new, End::Completed).await;
+        press.expect_settled(&format!("{name}, completed")).await;
     }
 }
 

@@ -512,9 +512,13 @@ async fn reopen(
     Ok(Current::new(opened.await?))
 }
 
+pub(super) fn clock() -> ManualClock {
+    ManualClock::at(1_767_225_600_000)
+}
+
 fn surroundings(seed: u64) -> Surroundings {
     Surroundings {
-        clock: Arc::new(ManualClock::at(1_767_225_600_000)),
+        clock: Arc::new(clock()),
         entropy: Arc::new(SeededEntropy::new(seed)),
         patience: Patience {
             attempts: 20,
