@@ -86,6 +86,7 @@ mod source;
 mod store;
 mod token;
 mod verify;
+mod watch;
 
 use std::path::Path;
 use std::pin::Pin;

@@ -54,6 +54,7 @@ use crate::secret_file::{self, Followed};
 use crate::socket;
 use crate::source::Source;
 use crate::store::{self, ServedStore};
+use crate::watch as watching;
 
 /// Connections that wait to be accepted. The usual 128 are fewer than come at once in a burst.
 const BACKLOG: u32 = 1_024;
@@ -501,7 +502,12 @@ async fn open_app(
     let pause = Pause::of(&flags.secret.data)?;
     let providers = provider::open(&flags.provider, served)?;
     let mut open = Vec::new();
-    for Opening { design, to, .. } in designs {
+    for Opening {
+        argument,
+        design,
+        to,
+    } in designs
+    {
         let objects = buckets.of_design(&design.design().name);
         let design = design.with_outcome_bytes_per_hour(outcome_bytes);
         let design = design.in_era(pause.era()).pausing_with(pause.flag());
@@ -514,6 +520,9 @@ async fn open_app(
         let (post, pause) = (post.clone(), pause.clone());
         outbox::start_delivering(current.clone(), post, flags, is_alone, pause);
         migrate::start_driving(current.clone(), to);
+        if flags.watch && shipped::find(&argument).is_none() {
+            watching::start_following(current.clone(), argument, flags.variables.clone());
+        }
         open.push(current);
     }
     let tokens = installation.tokens.clone();

@@ -42,6 +42,11 @@ pub(crate) struct ServeFlags {
     #[arg(long, env = "PARTITA_MIGRATE", conflicts_with_all = ["endpoint_only", "raw_writes"])]
     pub(crate) migrate: bool,
 
+    /// Read the files of designs again when they are saved: mistakes are shown, changes that stored
+    /// data need not follow are live at once, and others are named with the command to run
+    #[arg(long, env = "PARTITA_WATCH", conflicts_with_all = ["endpoint_only", "raw_writes"])]
+    pub(crate) watch: bool,
+
     /// Serve designs alone, without DynamoDB's API beside them
     #[arg(long, env = "PARTITA_NO_ENDPOINT", conflicts_with_all = ["endpoint_only", "raw_writes"])]
     pub(crate) no_endpoint: bool,

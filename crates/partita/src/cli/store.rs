@@ -23,7 +23,7 @@ pub(crate) struct SecretFlags {
     pub(crate) secret_file: Option<PathBuf>,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct VariableFlags {
     /// The value of a variable in a design; without it the environment is asked
     #[arg(long = "set", env = "PARTITA_SET", value_name = "NAME=VALUE", value_delimiter = ',', value_parser = variable)]

@@ -62,7 +62,7 @@ fn some_value(key: &str) -> &'static str {
         "mail" => "log",
         "smtp-tls" => "tls",
         "memory" | "endpoint-only" | "no-endpoint" | "raw-writes" | "bind-urls" | "trust-clock"
-        | "migrate" => "true",
+        | "migrate" | "watch" => "true",
         _ => "something",
     }
 }

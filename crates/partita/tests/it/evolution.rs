@@ -345,6 +345,53 @@ async fn raw_writes_and_migrations_exclude_each_other() {
     );
 }
 
+/// A design is saved while it is served: mistakes are shown, free changes are live at once, and what
+/// needs a migration is named with the command.
+#[tokio::test]
+async fn a_watched_file_is_followed_when_it_is_saved() {
+    let place = Place::new();
+    let said = place.data.path().join("said");
+    let mut command = Command::new("sh");
+    let script = format!("exec \"$0\" \"$@\" 2> '{}'", said.display());
+    command.args(["-c", &script, BINARY]);
+    let design = place.old.to_str().unwrap();
+    let server = Server::start_by(command, place.data.path(), &["--watch", design]);
+    let (base, token) = (server.base.clone(), place.token());
+    story(&base, &token, "s1").await;
+    let says = async |wanted: &str| {
+        for _ in 0..400 {
+            let text = std::fs::read_to_string(&said).unwrap();
+            if text.contains(wanted) {
+                return text;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+        }
+        panic!("{wanted}: {}", std::fs::read_to_string(&said).unwrap());
+    };
+
+    std::fs::write(&place.old, press().replace("\"string?\"", "\"strnig?\"")).unwrap();
+    says("the design that is live goes on being served: the design").await;
+    let (status, _) = get(&base, &token, "query/story?storyId=s1").await;
+    assert_eq!(status, StatusCode::OK);
+
+    let added = "\n[pattern.other]\nget = \"PK = 'STORY#{storyId}' AND SK = 'STORY'\"\n";
+    std::fs::write(&place.old, press() + added).unwrap();
+    says("the design is live (number 2)").await;
+    let (status, _) = get(&base, &token, "query/other?storyId=s1").await;
+    assert_eq!(status, StatusCode::OK);
+
+    std::fs::write(&place.old, changed() + added).unwrap();
+    let text = says(&format!("partita migrate start {design}")).await;
+    assert!(
+        text.contains("added entity.Story.attributes.likes"),
+        "{text}"
+    );
+    let (_, shown) = get(&base, &token, "query/story?storyId=s1").await;
+    assert!(shown.get("likes").is_none(), "{shown}");
+    place.says(&["migrate", "start"], &place.old);
+    assert_eq!(server.stop(), Some(0));
+}
+
 /// Servers that are killed go on with whichever stage they were in, from either text, until the data
 /// follow the new design: nothing that was acknowledged is lost, and each item counts once.
 #[tokio::test(flavor = "multi_thread")]
