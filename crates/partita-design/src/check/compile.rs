@@ -85,6 +85,9 @@ pub(crate) fn compile<'d>(
         rows::check(name, section, symbols, &patterns)
     });
     let accounts = accounts::check(root, symbols);
+    if let Some(accounts) = &accounts {
+        reference::needless_active(accounts.as_ref(), symbols);
+    }
     let limit_record = limits::record(root, !limits.is_empty(), symbols);
     let buckets = each(sections.buckets, |(name, section)| {
         bucket::check(name, section, symbols, variables)

@@ -14,6 +14,9 @@ pub struct Ref {
     pub targets: Vec<RefTarget>,
     /// Whether a soft-deleted target counts as missing, and hides this item.
     pub live: bool,
+    /// Whether a target that cannot act, as `[accounts]` says, counts as missing when the ref
+    /// begins to lead there.
+    pub active: bool,
     /// Whether the target need not exist.
     pub unchecked: bool,
     /// Whether it may lead nowhere, because one of its arguments may be missing.

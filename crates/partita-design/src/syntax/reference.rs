@@ -4,7 +4,7 @@
 //! line   = ( Entity | constants ) [ "(" arg { "," arg } ")" ] [ "via" pattern ] { "," clause }
 //! arg    = part [ ( "=" | "in" ) path ]
 //! clause = "on delete" ( "keep" | "cascade" | "refuse" | "clear" name { name } )
-//!        | "live" | "unchecked"
+//!        | "live" | "active" | "unchecked"
 //! ```
 
 use partita_core::expression::Span;
@@ -16,7 +16,7 @@ use crate::codes::Code;
 use crate::document::Text;
 
 const CODE: Code = Code::RefSyntax;
-const CLAUSES: [&str; 3] = ["on delete", "live", "unchecked"];
+const CLAUSES: [&str; 4] = ["on delete", "live", "active", "unchecked"];
 
 /// A reference line.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub(crate) struct Line {
     pub(crate) via: Option<Word>,
     pub(crate) on_delete: Option<(RawOnDelete, Span)>,
     pub(crate) live: Option<Span>,
+    pub(crate) active: Option<Span>,
     pub(crate) unchecked: Option<Span>,
     /// Whether a mistake in the arguments was reported.
     pub(crate) broken: bool,
@@ -85,6 +86,7 @@ fn target(cursor: &mut Cursor<'_>) -> Option<Line> {
         via: None,
         on_delete: None,
         live: None,
+        active: None,
         unchecked: None,
         broken: false,
     };
@@ -157,6 +159,7 @@ fn clause(cursor: &mut Cursor<'_>, line: &mut Line) {
     };
     let is_repeated = match word {
         "live" => line.live.replace(span).is_some(),
+        "active" => line.active.replace(span).is_some(),
         "unchecked" => line.unchecked.replace(span).is_some(),
         "on" => match on_delete(cursor) {
             Some(what) => {

@@ -68,7 +68,12 @@ impl<'a> Planner<'a> {
             })?;
             match resolved {
                 Resolved::To(targets) if !reference.unchecked => {
+                    let known = self.known_targets(record, reference, old.as_deref());
                     for target in targets {
+                        let is_new = !known.contains(&target.address);
+                        if is_new && given == Given::Now {
+                            self.expect_active(record, reference, &target)?;
+                        }
                         self.expect(record, reference, target, given)?;
                     }
                 }
@@ -78,6 +83,47 @@ impl<'a> Planner<'a> {
                 }
                 _ => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Where an active ref led before the write. Who was there may stay.
+    fn known_targets(
+        &self,
+        record: &'a Record,
+        reference: &Ref,
+        old: Option<&Map>,
+    ) -> Vec<Address> {
+        let old = old.filter(|_| reference.active);
+        match old.map(|old| self.unguarded(record, old).resolve(reference)) {
+            Some(Resolved::To(targets)) => targets.into_iter().map(|one| one.address).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Lets the write pass only if the target of an active ref can act.
+    fn expect_active(
+        &mut self,
+        from: &'a Record,
+        reference: &Ref,
+        target: &Target<'a>,
+    ) -> Result<(), PlanError> {
+        let accounts = self.context.blueprint.design.accounts.as_ref();
+        let active = accounts
+            .filter(|accounts| reference.active && accounts.entity == target.record.id)
+            .and_then(|accounts| accounts.active.as_ref());
+        let Some(active) = active else { return Ok(()) };
+        let name = &target.record.attributes[active.attribute.index()].name;
+        // It is read, because an older item may lack the attribute and have its default.
+        let at = self.look_up(target.record, target.address.clone())?;
+        let entry = self.entry_mut(at);
+        let Some(left) = entry.after.clone() else {
+            return Ok(());
+        };
+        if target.record.read(&left, name).as_deref() == Some(&active.value) {
+            entry.guard(name);
+        } else {
+            self.miss_target(&from.name, reference, target.record);
         }
         Ok(())
     }

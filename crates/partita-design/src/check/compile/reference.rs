@@ -11,7 +11,7 @@ use crate::check::declare::reference::{DeclaredRef, DeclaredTarget};
 use crate::check::declare::symbols::{DeclaredRecord, Symbols};
 use crate::check::resolve::names::Names;
 use crate::codes::Code;
-use crate::design::{AttributeId, OnDelete, Pattern, Ref, RefTarget, RefTo};
+use crate::design::{Accounts, AttributeId, OnDelete, Pattern, Ref, RefTarget, RefTo};
 use crate::syntax::Word;
 use crate::syntax::reference::{Line, RawOnDelete};
 pub(crate) use binding::bind_readings;
@@ -58,6 +58,7 @@ fn compile_one(
         by,
         targets,
         live: live.is_some(),
+        active: has(|line| line.active).is_some(),
         unchecked: has(|line| line.unchecked).is_some(),
         optional: declared.is_optional(record, names.symbols),
     })
@@ -77,6 +78,26 @@ fn needless_live(live: Option<Span>, declared: &DeclaredRef, symbols: &Symbols) 
             symbols
                 .report(Code::NeedlessKey, span, message)
                 .help("leave `live` out");
+        }
+    }
+}
+
+/// `active` asks whether somebody can act, so that the target must be an entity of which
+/// `[accounts]` says so.
+pub(super) fn needless_active(accounts: Option<&Accounts>, symbols: &Symbols) {
+    let told = accounts.filter(|accounts| accounts.active.is_some());
+    let told = told.map(|accounts| RefTo::Record(accounts.entity));
+    let refs = symbols.records.iter().flat_map(|record| &record.refs);
+    for target in refs.flat_map(DeclaredRef::known) {
+        if let Some(span) = target.line.active
+            && told != Some(target.to)
+        {
+            let title = &target.line.target.0;
+            let message =
+                format!("`active` has no effect, because nothing says when `{title}` is active");
+            symbols
+                .report(Code::NeedlessKey, span, message)
+                .help("leave `active` out, or write `active` in `[accounts]`");
         }
     }
 }

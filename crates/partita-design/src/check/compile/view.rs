@@ -198,6 +198,7 @@ fn refs(source: &Record, attributes: &[Attribute]) -> Vec<Ref> {
         by: None,
         targets: to_source.into_iter().collect(),
         live: false,
+        active: false,
         unchecked: true,
         optional: false,
     };

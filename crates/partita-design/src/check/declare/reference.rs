@@ -97,6 +97,7 @@ impl DeclaredRef {
             via: None,
             on_delete: None,
             live: None,
+            active: None,
             unchecked: None,
             broken: false,
         };
