@@ -221,6 +221,10 @@ fn query_parameter(name: &str) -> Json {
             "Where the last page ended: its `cursor`.",
             json!({ "type": "string" }),
         ),
+        "order" => (
+            "The order of the keys; without it, the pattern's own. A cursor belongs to its order.",
+            json!({ "type": "string", "enum": ["asc", "desc"] }),
+        ),
         "deleted" => (
             "`include` finds a deleted item too.",
             json!({ "type": "string", "enum": ["include"] }),

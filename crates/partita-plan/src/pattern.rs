@@ -8,12 +8,14 @@
 //! | `pattern::row` | rows as callers see them |
 //! | `pattern::fresh` | rows as they are now |
 //! | `pattern::listing` | the query that a pattern is |
+//! | `pattern::order` | the order that a caller asks for |
 //! | `pattern::watched` | a pattern as a feed looks at it: its range, its rows, and what decides on them |
 
 mod budget;
 mod early;
 mod fresh;
 mod listing;
+mod order;
 mod page;
 mod row;
 mod watched;
@@ -42,6 +44,7 @@ use budget::Budget;
 pub use budget::ReadBound;
 pub(crate) use budget::{READ_BYTES_MAX, rows_max, too_large};
 pub(crate) use early::known_attributes;
+use order::Ordered;
 pub(crate) use row::passes;
 pub(crate) use watched::{Seen, Sight, Watched};
 
@@ -56,6 +59,8 @@ struct PatternRead<'a> {
     pattern: &'a Pattern,
     values: Map,
     limit: usize,
+    /// Whether the rows are asked for in the other order than the pattern's.
+    is_reversed: bool,
     question: Question<'a>,
     /// The caller's own records that decide on every row, as they were read.
     own: OwnRecords,
@@ -75,7 +80,10 @@ impl Partita {
         limit: Option<usize>,
         cursor: Option<&str>,
     ) -> Result<Answer, PlanError> {
-        let mut asked = self.ask(caller, name, parameters, limit)?;
+        let ordered = Ordered::of(self.blueprint.pattern(name)?, parameters)?;
+        let mut asked = self.ask(caller, name, &ordered.parameters, limit)?;
+        asked.is_reversed = ordered.is_reversed;
+        asked.question.parameters = &ordered.bound;
         let pattern = asked.pattern;
         asked.demand().await?;
         match &pattern.read {
@@ -157,6 +165,7 @@ impl Partita {
             pattern,
             values: typed(pattern, parameters, limit)?,
             limit: limit.unwrap_or(pattern.limit),
+            is_reversed: false,
             question: Question {
                 design: &self.blueprint.design.name,
                 caller,
@@ -287,10 +296,12 @@ impl PatternRead<'_> {
         let Some(listing) = listing else {
             return Ok(Page::default());
         };
+        let is_descending = self.pattern.descending && self.pattern.sort.is_empty();
+        let is_descending = is_descending != self.is_reversed;
         let request = Query {
             limit: Some(limit),
             start_after,
-            ..listing.query(self.pattern.descending && self.pattern.sort.is_empty())
+            ..listing.query(is_descending)
         };
         let page = self.runner.query_found(&request).await;
         page.map_err(|refusal| match refusal {

@@ -39,6 +39,13 @@ pub(super) fn query(design: &Design, route: &Route, pattern: &Pattern) -> Descri
         let mut limit = query_parameter("limit");
         limit["schema"]["default"] = pattern.limit.into();
         parameters.extend([limit, query_parameter("cursor")]);
+        let is_query = matches!(pattern.read, Read::Query(_)) && pattern.sort.is_empty();
+        if is_query && pattern.parameters.iter().all(|own| own.name != "order") {
+            let mut order = query_parameter("order");
+            let own = if pattern.descending { "desc" } else { "asc" };
+            order["schema"]["default"] = own.into();
+            parameters.push(order);
+        }
     }
     parameters.push(query_parameter("keys"));
     let (means, schema) = if is_one {

@@ -50,7 +50,7 @@ kinds! {
     NoRoute          "no-route"           NOT_FOUND              "There is nothing at this path"                   "Read `detail`: it says what was probably meant."
     MethodNotAllowed "method-not-allowed" METHOD_NOT_ALLOWED     "The method does not fit the path"                "Use one of those in the header `Allow`."
     Invalid          "invalid"            UNPROCESSABLE_ENTITY   "What was given does not fit the design"          "Mend what `faults` lists: everything that is wrong, not only the first, up to a hundred."
-    BadCursor        "bad-cursor"         BAD_REQUEST            "The cursor is refused"                           "Start again without a cursor. A cursor is good for one caller, pattern and set of parameters, for a time."
+    BadCursor        "bad-cursor"         BAD_REQUEST            "The cursor is refused"                           "Start again without a cursor. A cursor is good for one caller, pattern, order and set of parameters, for a time."
     NoFeed           "no-feed"            NOT_IMPLEMENTED        "This cannot be followed"                          "Read `detail`: it says what is in the way. Ask for it without `Accept: text/event-stream`."
     TooLarge         "too-large"          UNPROCESSABLE_ENTITY   "There is more to read than the pattern may"      "Ask a pattern that reads less. One that sorts, or that looks for one item, reads as many items as the design says with `whole`, and 32 MB, at most."
     KeyReused        "idempotency-key-reused" UNPROCESSABLE_ENTITY "The idempotency key belongs to another request" "Give every request a key of its own; repeat a request under its key only unchanged."

@@ -161,6 +161,7 @@ impl Watched {
             pattern,
             values: self.values.clone(),
             limit: pattern.limit,
+            is_reversed: false,
             question: Question {
                 design: &sight.partita.blueprint.design.name,
                 caller: sight.caller,

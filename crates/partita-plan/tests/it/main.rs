@@ -31,6 +31,7 @@ mod members;
 mod memory;
 mod moves;
 mod newcomers;
+mod orders;
 mod patterns;
 mod refusals;
 mod repeated;
