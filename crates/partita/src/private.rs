@@ -97,11 +97,12 @@ mod unix {
     use crate::backup::restored;
 
     /// The directories and files that Partita makes in a data directory.
-    const OURS: [&str; 7] = [
+    const OURS: [&str; 8] = [
         "store",
         "files",
         partita_api::files::KEPT,
         "secret",
+        "secret.lock",
         crate::socket::NAME,
         restored::UNDER_WAY,
         restored::DONE,

@@ -21,13 +21,15 @@ pub(crate) const RELOAD: &str = "reload-secrets";
 /// Carries a command out and prints what there is then.
 pub(crate) async fn run(command: &SecretCommand) -> Result<ExitCode> {
     let flags = command.place();
-    let path = find_place(flags)?;
+    let path = secret_file::resolve(&find_place(flags)?)?;
     // Two commands at once would each write what they have read, and lose a secret.
     let _lock = match command {
         SecretCommand::List(_) => None,
         _ => Some(secret_file::lock(&path)?),
     };
     let mut list = secret_file::read(&path)?;
+    // A file with a secret that is too short is refused before it is replaced.
+    list.names()?;
     match command {
         SecretCommand::List(_) => {}
         SecretCommand::Add(_) => {
@@ -54,8 +56,8 @@ fn add(list: &mut SecretList) -> Result<()> {
     Ok(())
 }
 
-/// Has a secret sign that everybody accepts already: a server that has not seen the file since
-/// would refuse what it signs.
+/// Promotes `next` to the secret that signs, once every server has had time to accept it. Servers that
+/// share the file and have another data directory, or none, cannot be asked.
 async fn rotate(flags: &SecretFlags, path: &Path, list: &mut SecretList) -> Result<()> {
     if list.earlier.len() == EARLIER_MAX {
         bail!(
@@ -65,15 +67,14 @@ async fn rotate(flags: &SecretFlags, path: &Path, list: &mut SecretList) -> Resu
     }
     if list.next.is_none() {
         add(list)?;
-        if put(flags, path, list).await? == Told::Nobody {
-            tokio::time::sleep(2 * secret_file::LOOK_EVERY).await;
-        }
+        put(flags, path, list).await?;
+        tokio::time::sleep(2 * secret_file::LOOK_EVERY).await;
     }
     if let Some(next) = list.next.take() {
         let last = std::mem::replace(&mut list.signs, next);
         list.earlier.insert(0, last);
     }
-    put(flags, path, list).await.map(drop)
+    put(flags, path, list).await
 }
 
 fn retire(list: &mut SecretList, name: &str) -> Result<()> {
@@ -90,20 +91,38 @@ fn retire(list: &mut SecretList, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Who has read the file that was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
-    /// The server that has the data directory open.
-    Server,
-    /// Nobody yet. Servers elsewhere may follow the same file.
-    Nobody,
+/// Writes the file, and has the server that has the data directory open read it.
+async fn put(flags: &SecretFlags, path: &Path, list: &SecretList) -> Result<()> {
+    secret_file::write(path, list)?;
+    let held: Option<Option<Vec<String>>> =
+        operator::ask(&flags.data, RELOAD, &(), &mut |()| {}).await?;
+    match held.flatten() {
+        Some(held) => demand_followed(flags, path, list, &held),
+        None => Ok(()),
+    }
 }
 
-/// Writes the file, and has the server that has the data directory open read it.
-async fn put(flags: &SecretFlags, path: &Path, list: &SecretList) -> Result<Told> {
-    secret_file::write(path, list)?;
-    let asked = operator::ask(&flags.data, RELOAD, &(), &mut |()| {}).await?;
-    Ok(asked.map_or(Told::Nobody, |()| Told::Server))
+/// Refuses to go on where a server has some of these secrets and does not follow their file: it
+/// would go on accepting what was retired, and refuse what is new. A server with other secrets is
+/// none of this file's.
+fn demand_followed(
+    flags: &SecretFlags,
+    path: &Path,
+    list: &SecretList,
+    held: &[String],
+) -> Result<()> {
+    let written = list.names()?;
+    if held == written || !held.iter().any(|name| written.contains(name)) {
+        return Ok(());
+    }
+    bail!(
+        "{} is written, and the server that has {} open does not follow it: it goes on with {}. It \
+         reads another file, or a copy that was made when it started (`LoadCredential` of systemd, a \
+         file mounted into a container). Start it again, then run this command again",
+        path.display(),
+        flags.data.display(),
+        held.join(", ")
+    )
 }
 
 fn show(list: &SecretList) -> Result<ExitCode> {

@@ -131,9 +131,9 @@ impl Followed {
         })
     }
 
-    /// Reads the file again. What was signed with a secret that is no longer in it is refused from
-    /// now on.
-    pub(crate) fn reload(&self) -> Result<()> {
+    /// Reads the file again and answers with the names of its secrets. What was signed with a secret
+    /// that is no longer in it is refused from now on.
+    pub(crate) fn reload(&self) -> Result<Vec<String>> {
         let mut known = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         let list = read(&self.path)?;
         if *known != list {
@@ -141,7 +141,7 @@ impl Followed {
             *known = list;
             info!(path = %self.path.display(), "the secrets have changed");
         }
-        Ok(())
+        known.names()
     }
 
     /// Reads the file again whenever it changes. While it cannot be read, the secrets stay.
@@ -154,7 +154,7 @@ impl Followed {
                 let followed = self.clone();
                 let reloaded = tokio::task::spawn_blocking(move || followed.reload()).await;
                 let error = match reloaded {
-                    Ok(Ok(())) => None,
+                    Ok(Ok(_)) => None,
                     Ok(Err(error)) => Some(format!("{error:#}")),
                     Err(error) => Some(error.to_string()),
                 };
@@ -208,34 +208,77 @@ fn make(path: &Path) -> std::io::Result<()> {
     sync_directory(path)
 }
 
+/// The file that a path leads to, resolved once: every later step uses the same file, whatever
+/// becomes of a link meanwhile. A link of another user is not followed to a file that is not
+/// theirs, because whoever runs a command as root would replace that file for them.
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf> {
+    let resolved = || {
+        let file = fs::canonicalize(path)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt as _;
+            let link = fs::symlink_metadata(path)?.uid();
+            let user = rustix::process::geteuid().as_raw();
+            if link != user && link != 0 && link != file.symlink_metadata()?.uid() {
+                bail!("a link of another user leads to {}", file.display());
+            }
+        }
+        Ok(file)
+    };
+    resolved().with_context(|| format!("cannot find the secret {}", path.display()))
+}
+
 /// Keeps other commands from the secrets in a file until it is dropped. The lock is a file of its own,
-/// because the secrets' is replaced.
+/// because the secrets' is replaced. It belongs to the owner of the secrets, who locks it too.
 pub(crate) fn lock(path: &Path) -> Result<File> {
-    let path = path.with_extension("lock");
+    let lock = path.with_extension("lock");
     let locked = || {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
         #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path)?;
+        {
+            use rustix::fs::OFlags;
+            use std::os::unix::fs::OpenOptionsExt as _;
+            // A link would have a file made elsewhere, and a pipe would wait for its reader.
+            let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+            options.mode(0o600);
+            options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
+        }
+        let file = options.open(&lock)?;
+        if !file.metadata()?.is_file() {
+            bail!("it is no regular file");
+        }
+        #[cfg(unix)]
+        give_to_owner(path, &file)?;
         file.lock()?;
-        Ok::<_, std::io::Error>(file)
+        Ok(file)
     };
-    locked().with_context(|| format!("cannot lock {}", path.display()))
+    locked().with_context(|| format!("cannot lock {}", lock.display()))
 }
 
-/// Replaces the secrets in a file, which a reader finds whole, as it was or as it will be.
+/// Gives a lock that root has made to the owner of the secrets. One that has a second name is
+/// somebody's file.
+#[cfg(unix)]
+fn give_to_owner(secrets: &Path, lock: &File) -> std::io::Result<()> {
+    use std::os::unix::fs::{MetadataExt as _, fchown};
+    let (owner, found) = (fs::symlink_metadata(secrets)?, lock.metadata()?);
+    let is_roots = found.uid() == 0 && found.nlink() == 1 && found.len() == 0;
+    if is_roots && rustix::process::geteuid().is_root() && owner.uid() != 0 {
+        fchown(lock, Some(owner.uid()), Some(owner.gid()))?;
+    }
+    Ok(())
+}
+
+/// Replaces the secrets in a resolved file, which a reader finds whole, as it was or as it will be.
 /// It stays its owner's, with the mode that it has.
 pub(crate) fn write(path: &Path, list: &SecretList) -> Result<()> {
     let replace = || {
-        // A link stays one.
-        let path = fs::canonicalize(path)?;
-        let draft = write_draft(&path, list.to_text().as_bytes())?;
-        let replaced = keep_owner(&path, &draft).and_then(|()| fs::rename(&draft, &path));
+        let draft = write_draft(path, list.to_text().as_bytes())?;
+        let replaced = keep_owner(path, &draft).and_then(|()| fs::rename(&draft, path));
         replaced.inspect_err(|_| {
             let _ = fs::remove_file(&draft);
         })?;
-        sync_directory(&path)
+        sync_directory(path)
     };
     replace().with_context(|| format!("cannot write the secrets {}", path.display()))
 }
@@ -244,7 +287,10 @@ pub(crate) fn write(path: &Path, list: &SecretList) -> Result<()> {
 #[cfg(unix)]
 fn keep_owner(of: &Path, to: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{MetadataExt as _, chown};
-    let (wanted, found) = (fs::metadata(of)?, fs::metadata(to)?);
+    let (wanted, found) = (fs::symlink_metadata(of)?, fs::symlink_metadata(to)?);
+    if !wanted.is_file() {
+        return Err(std::io::Error::other("it is no regular file any more"));
+    }
     if (wanted.uid(), wanted.gid()) != (found.uid(), found.gid()) {
         chown(to, Some(wanted.uid()), Some(wanted.gid()))?;
     }
@@ -270,8 +316,10 @@ fn write_draft(path: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
     SystemEntropy.fill(&mut random);
     let draft = path.with_extension(format!("{:016x}.draft", u64::from_le_bytes(random)));
     let mut file = private_file(&draft)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    written.inspect_err(|_| {
+        let _ = fs::remove_file(&draft);
+    })?;
     Ok(draft)
 }
 

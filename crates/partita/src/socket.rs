@@ -238,9 +238,10 @@ async fn operate(
         secret::RELOAD => {
             operator::answer(&installation, move |_: OperatorEvents<()>| async move {
                 match kept.secrets {
-                    None => Ok(()),
+                    None => Ok(None),
                     Some(secrets) => secrets
                         .reload()
+                        .map(Some)
                         .map_err(|error| Failure::new(format!("{error:#}"))),
                 }
             })

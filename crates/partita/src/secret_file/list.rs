@@ -15,6 +15,7 @@
 use anyhow::{Result, anyhow, bail};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use partita_api::secret::name_of;
 
 /// The first line of a file with several secrets.
 const HEAD: &str = "partita secrets";
@@ -82,6 +83,13 @@ impl SecretList {
             .chain(&self.earlier)
             .cloned()
             .collect()
+    }
+
+    /// The names of the accepted secrets, in their order. A secret that is too short has none.
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
+        let accepted = self.accepted();
+        let names = accepted.iter().map(|secret| Ok(name_of(secret)?));
+        names.collect()
     }
 
     /// The bytes of a file with them.

@@ -189,3 +189,87 @@ async fn a_server_follows_a_file_that_is_replaced() {
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert_eq!(list(&server, &new, "").await.0, StatusCode::OK);
 }
+
+/// A service manager hands a server a copy. Whoever retires a secret must not believe that it is void.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_a_copy_of_the_file_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, file, copy) = (
+        directory.path().join("data"),
+        directory.path().join("kept"),
+        directory.path().join("copy"),
+    );
+    std::fs::write(&file, [7; 32]).unwrap();
+    std::fs::write(&copy, [7; 32]).unwrap();
+    let copied = copy.to_str().unwrap();
+    let server = Server::start(&data, &["stories", "--secret-file", copied]);
+    let old = crate::server::token_with(&["--secret-file", copied], "ann");
+    let kept = ["--secret-file", file.to_str().unwrap()];
+    let why = refused(&data, &[&["rotate"][..], &kept].concat());
+    assert!(why.contains("does not follow it"), "{why}");
+    let first = said(&data, &[&["list"][..], &kept].concat());
+    assert_eq!(
+        first.len(),
+        2,
+        "nothing signs that the server refuses: {first:?}"
+    );
+    assert_eq!(list(&server, &old, "").await.0, StatusCode::OK);
+
+    // Started again with what was written, it follows.
+    assert_eq!(server.stop(), Some(0));
+    let path = file.to_str().unwrap();
+    let server = Server::start(&data, &["stories", "--secret-file", path]);
+    let rotated = said(&data, &[&["rotate"][..], &kept].concat());
+    assert_eq!(rotated.len(), 2, "{rotated:?}");
+    let new = crate::server::token_with(&["--secret-file", path], "ann");
+    for token in [&old, &new] {
+        assert_eq!(list(&server, token, "").await.0, StatusCode::OK);
+    }
+}
+
+/// What another user of the machine puts in the place of the lock is neither followed nor waited for.
+#[cfg(unix)]
+#[test]
+fn a_planted_lock_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kept");
+    std::fs::write(&file, [7; 32]).unwrap();
+    let (lock, elsewhere) = (
+        directory.path().join("kept.lock"),
+        directory.path().join("elsewhere"),
+    );
+    let kept = ["add", "--secret-file", file.to_str().unwrap()];
+    std::os::unix::fs::symlink(&elsewhere, &lock).unwrap();
+    assert!(refused(directory.path(), &kept).contains("cannot lock"));
+    assert!(!elsewhere.exists());
+    std::fs::remove_file(&lock).unwrap();
+    let made = Command::new("mkfifo").arg(&lock).status().unwrap();
+    assert!(made.success());
+    assert!(refused(directory.path(), &kept).contains("cannot lock"));
+    assert_eq!(std::fs::read(&file).unwrap(), [7; 32]);
+
+    // A link to the file has the same lock, and stays a link.
+    std::fs::remove_file(&lock).unwrap();
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    said(
+        directory.path(),
+        &["add", "--secret-file", link.to_str().unwrap()],
+    );
+    assert!(link.is_symlink() && lock.is_file());
+    assert!(!directory.path().join("link.lock").exists());
+}
+
+#[test]
+fn a_secret_that_is_too_short_is_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kept");
+    for short in [&b""[..], b"short"] {
+        std::fs::write(&file, short).unwrap();
+        refused(
+            directory.path(),
+            &["add", "--secret-file", file.to_str().unwrap()],
+        );
+        assert_eq!(std::fs::read(&file).unwrap(), short);
+    }
+}
