@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -112,13 +113,17 @@ fn replace(from: &FilePath, to: &FilePath, staging: &FilePath) -> io::Result<()>
     sync(to.parent().unwrap_or(staging))
 }
 
-/// A link of a name that no object has.
+/// A link of a name that no object has, and that this process uses once: whoever has renamed a link
+/// removes what is left of that name.
 fn new_link(from: &FilePath, staging: &FilePath) -> io::Result<PathBuf> {
-    let mut number: u64 = 0;
+    static LINKS: AtomicU64 = AtomicU64::new(0);
     loop {
+        let number = LINKS.fetch_add(1, Ordering::Relaxed);
+        // Servers on a shared directory have different process ids.
+        let number = u64::from(std::process::id()) << 32 | number;
         let link = staging.join(format!("{LINK}#{number}"));
         match fs::hard_link(from, &link) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             linked => return linked.map(|()| link),
         }
     }

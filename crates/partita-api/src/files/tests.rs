@@ -176,10 +176,15 @@ async fn a_copy_that_is_made_again_leaves_one_file() {
     // Over something else too, and only where there is something to copy.
     let other = "temp/01B.jpg";
     std::fs::write(bucket.join(other), b"bob's").unwrap();
-    let copies = (0..8).map(|_| objects.copy("archive", other, file));
-    for is_copied in futures::future::join_all(copies).await {
-        assert_eq!(is_copied, Ok(partita_plan::Copied::Done));
+    for _ in 0..100 {
+        let names = [upload, other].into_iter().cycle().take(8);
+        let copies = names.map(|name| objects.copy("archive", name, file));
+        for is_copied in futures::future::join_all(copies).await {
+            assert_eq!(is_copied, Ok(partita_plan::Copied::Done));
+        }
     }
+    let is_copied = objects.copy("archive", other, file).await;
+    assert_eq!(is_copied, Ok(partita_plan::Copied::Done));
     assert_eq!(std::fs::read(bucket.join(file)).unwrap(), b"bob's");
     assert_eq!(std::fs::read(bucket.join(upload)).unwrap(), b"ann's");
     for name in [upload, other] {
