@@ -109,18 +109,7 @@ async fn promote(stage: &Stage, entity: &str, id: &String, (name, rank): (&str, 
 
 /// Many items that refer to one.
 async fn crowd(stage: &Stage, target: &str, of: &str, random: &mut fastrand::Rng) {
-    let kind = Kind::Create(target.to_owned());
-    let mut found = None;
-    while found.is_none() {
-        attempt(stage, &kind, None, random).await;
-        let seen = stage.witness.seen();
-        found = seen
-            .world
-            .all(target)
-            .next()
-            .map(|(identity, _)| identity.clone());
-    }
-    let favourite = found.unwrap();
+    let mut favourite = a_new_one(stage, target, random).await;
     let kind = Kind::Create(of.to_owned());
     let mut tries = 0;
     while stage.witness.seen().world.all(of).count() < CROWD {
@@ -128,10 +117,31 @@ async fn crowd(stage: &Stage, target: &str, of: &str, random: &mut fastrand::Rng
         // Some things may be done only so often in a time.
         stage.clock.pass(100_000);
         tries += 1;
+        // Around what only somebody who cannot act may see, nobody gathers.
+        if tries % (4 * CROWD) == 0 {
+            favourite = a_new_one(stage, target, random).await;
+        }
         assert!(
-            tries < 20 * CROWD,
+            tries < 40 * CROWD,
             "no crowd of {of} gathers around {target}"
         );
+    }
+}
+
+/// Makes one more of an entity.
+async fn a_new_one(stage: &Stage, entity: &str, random: &mut fastrand::Rng) -> Vec<String> {
+    let identities = || {
+        let seen = stage.witness.seen();
+        let all = seen.world.all(entity).map(|(identity, _)| identity.clone());
+        all.collect::<Vec<_>>()
+    };
+    let before = identities();
+    let kind = Kind::Create(entity.to_owned());
+    loop {
+        attempt(stage, &kind, None, random).await;
+        if let Some(new) = identities().into_iter().find(|one| !before.contains(one)) {
+            return new;
+        }
     }
 }
 
