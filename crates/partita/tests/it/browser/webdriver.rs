@@ -28,6 +28,15 @@ return [...within.querySelectorAll(kinds[role])].find(fits) ?? null;
 /// The key, as WebDriver calls it.
 const CONTROL: char = '\u{e009}';
 
+/// How an element is found.
+#[derive(Clone, Copy)]
+enum Wanted<'w> {
+    /// By a selector.
+    By(&'w str),
+    /// By its role and name, as people find it.
+    Called(&'w str, &'w str),
+}
+
 /// A browser without a window; driver and browser end with it.
 pub(crate) struct Browser {
     driver: Child,
@@ -98,23 +107,19 @@ impl Browser {
     }
 
     pub(crate) async fn click(&self, selector: &str) {
-        let element = self.find(selector).await;
-        self.post(&format!("/element/{element}/click"), json!({}))
-            .await;
+        self.on(Wanted::By(selector), &[("click", json!({}))]).await;
     }
 
     pub(crate) async fn type_into(&self, selector: &str, text: &str) {
-        let element = self.find(selector).await;
         let keys = json!({ "text": text });
-        self.post(&format!("/element/{element}/value"), keys).await;
+        self.on(Wanted::By(selector), &[("value", keys)]).await;
     }
 
     /// Replaces what a field holds.
     pub(crate) async fn fill(&self, selector: &str, text: &str) {
-        let element = self.find(selector).await;
-        self.post(&format!("/element/{element}/clear"), json!({}))
-            .await;
-        self.type_into(selector, text).await;
+        let keys = json!({ "text": text });
+        let steps = [("clear", json!({})), ("value", keys)];
+        self.on(Wanted::By(selector), &steps).await;
     }
 
     pub(crate) async fn wait_for(&self, selector: &str) {
@@ -170,18 +175,15 @@ impl Browser {
 
     /// Presses what has this role and name, as people find it; in a dialog, while there is one.
     pub(crate) async fn press(&self, role: &str, name: &str) {
-        let element = self.named(role, name).await;
-        self.post(&format!("/element/{element}/click"), json!({}))
-            .await;
+        let wanted = Wanted::Called(role, name);
+        self.on(wanted, &[("click", json!({}))]).await;
     }
 
     /// Replaces what the field of this name holds.
     pub(crate) async fn enter(&self, name: &str, text: &str) {
-        let element = self.named("textbox", name).await;
-        self.post(&format!("/element/{element}/clear"), json!({}))
-            .await;
         let keys = json!({ "text": text });
-        self.post(&format!("/element/{element}/value"), keys).await;
+        let steps = [("clear", json!({})), ("value", keys)];
+        self.on(Wanted::Called("textbox", name), &steps).await;
     }
 
     /// Presses keys one after the other, wherever the focus is. Control stays down to the end.
@@ -201,6 +203,26 @@ impl Browser {
         let keyboard = json!({ "type": "key", "id": "keyboard", "actions": actions });
         let pressed = json!({ "actions": [keyboard] });
         self.post("/actions", pressed).await;
+    }
+
+    /// Does something to an element; from the start to the one that took its place, where the page
+    /// was drawn again meanwhile.
+    async fn on(&self, wanted: Wanted<'_>, steps: &[(&str, Json)]) {
+        'again: for _ in 0..100 {
+            let element = match wanted {
+                Wanted::By(selector) => self.find(selector).await,
+                Wanted::Called(role, name) => self.named(role, name).await,
+            };
+            for (verb, body) in steps {
+                let path = format!("/element/{element}/{verb}");
+                match self.try_post(&path, body).await {
+                    Err(why) if why.contains("stale element reference") => continue 'again,
+                    done => _ = done.unwrap(),
+                }
+            }
+            return;
+        }
+        panic!("the page is drawn again and again");
     }
 
     async fn named(&self, role: &str, name: &str) -> String {
