@@ -29,18 +29,18 @@ use std::sync::Arc;
 
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::Response;
+use partita_core::plain;
 use partita_design::Design;
 use partita_design::design::SignIn;
 use partita_plan::{
-    Account, AttemptLimit, Caller, Current, KeptPromise, Operation, Partita, PlanError, Promise,
-    SignedUp,
+    Account, Answer, AttemptLimit, Caller, Current, KeptPromise, Operation, Partita, PlanError,
+    Promise, SignedUp,
 };
 use partita_store::{Clock, Entropy};
 use serde_json::{Value as Json, json};
 use tracing::{info, warn};
 
-use crate::decode::wish::Wish;
-use crate::encode::{self, Outcome};
+use crate::encode;
 use crate::problem::{Problem, ProblemKind};
 use crate::request::Request;
 use crate::token::Verified;
@@ -557,8 +557,10 @@ impl AuthCall<'_> {
         let Ok(answer) = self.partita.run(&Caller::user(id), get).await else {
             return Ok(json!({ "id": id }));
         };
-        let outcome = Outcome::of(design, &answer, &[], &Wish::default())?;
-        Ok(outcome.body.unwrap_or_default())
+        Ok(match answer {
+            Answer::Record(user) => Json::Object(plain::map_to_json(&user.attributes)),
+            _ => Json::Null,
+        })
     }
 }
 

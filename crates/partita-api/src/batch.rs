@@ -10,10 +10,9 @@
 //! } }, …] }`.
 
 use axum::http::{Method, StatusCode};
-use partita_core::{Map, Value, excerpt};
+use partita_core::{Map, Value, excerpt, plain};
 use partita_design::Design;
 use partita_plan::{Answer, BATCH_OPERATIONS_MAX, Caller, Operation, Partita, PlanError, Refused};
-use serde_json::json;
 
 use crate::admission::{self, Refusal};
 use crate::decode::conditions::Conditions;
@@ -107,17 +106,18 @@ impl Batch {
         answers: &[Answer],
         wish: &Wish,
     ) -> Result<Outcome, Problem> {
-        let mut results = Vec::new();
-        for (entry, answer) in self.entries.iter().zip(answers) {
-            let named = entry.operation.identity();
-            let outcome = Outcome::of(design, answer, named, wish)?;
-            results.push(outcome.into_json());
-        }
+        let entries = self.entries.iter().zip(answers);
+        let outcomes: Result<Vec<_>, _> = entries
+            .map(|(entry, answer)| Outcome::of(design, answer, entry.operation.identity(), wish))
+            .collect();
+        let mut results = Vec::from(b"{\"results\":");
+        plain::write_list(&outcomes?, &mut results, Outcome::write_part);
+        results.push(b'}');
         Ok(Outcome {
             status: StatusCode::OK,
             location: None,
             etag: None,
-            body: Some(json!({ "results": results })),
+            body: Some(results),
             is_minimal: wish.minimal,
         })
     }

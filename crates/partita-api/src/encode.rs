@@ -3,12 +3,12 @@
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
-use partita_core::{Map, Value, plain};
+use partita_core::{Value, plain};
 use partita_design::design::{PathTemplate, Segment};
 use partita_design::{Design, design, keys};
 use partita_plan::{Answer, Record};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::decode::wish::Wish;
 use crate::problem::{Problem, ProblemKind};
@@ -36,8 +36,8 @@ pub struct Outcome {
     pub location: Option<String>,
     /// The version of the item, as an entity tag.
     pub etag: Option<String>,
-    /// What is shown.
-    pub body: Option<Json>,
+    /// What is shown, as the text of a JSON document.
+    pub body: Option<Vec<u8>>,
     /// Whether less is shown than could be, because the caller asked for less.
     pub is_minimal: bool,
 }
@@ -51,7 +51,6 @@ impl Outcome {
         named: &[String],
         wish: &Wish,
     ) -> Result<Self, Problem> {
-        let shown = |record: &Record| shown(design, record, wish.with_keys);
         let outcome = |status, body| Outcome {
             status,
             location: None,
@@ -62,16 +61,23 @@ impl Outcome {
         let record = match answer {
             Answer::Done => return Ok(outcome(StatusCode::NO_CONTENT, None)),
             Answer::Page { records, cursor } => {
-                let items: Vec<Json> = records.iter().map(shown).collect();
-                let mut page = json!({ "items": items });
+                let mut page = Vec::from(b"{");
                 if let Some(cursor) = cursor {
-                    page["cursor"] = cursor.as_str().into();
+                    page.extend_from_slice(b"\"cursor\":");
+                    plain::write_text(cursor, &mut page);
+                    page.push(b',');
                 }
+                page.extend_from_slice(b"\"items\":");
+                plain::write_list(records, &mut page, |record, page| {
+                    write_shown(design, record, wish.with_keys, page);
+                });
+                page.push(b'}');
                 return Ok(outcome(StatusCode::OK, Some(page)));
             }
             Answer::Record(record) | Answer::Created(record) => record,
         };
-        let body = shown(record);
+        let mut body = Vec::new();
+        write_shown(design, record, wish.with_keys, &mut body);
         let tag = Tag::of(design, record, &body);
         let tag = tag.as_ref();
         let only_if = wish.only_if.as_ref();
@@ -106,25 +112,29 @@ impl Outcome {
         })
     }
 
-    /// The outcome as a part of another.
-    pub(crate) fn into_json(self) -> Json {
-        let mut json = json!({ "status": self.status.as_u16() });
-        let texts = [("location", self.location), ("etag", self.etag)];
-        for (name, text) in texts {
+    /// Appends the outcome as a part of another.
+    pub(crate) fn write_part(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        if let Some(body) = &self.body {
+            out.extend_from_slice(b"\"body\":");
+            out.extend_from_slice(body);
+            out.push(b',');
+        }
+        for (name, text) in [("etag", &self.etag), ("location", &self.location)] {
             if let Some(text) = text {
-                json[name] = text.into();
+                plain::write_text(name, out);
+                out.push(b':');
+                plain::write_text(text, out);
+                out.push(b',');
             }
         }
-        if let Some(body) = self.body {
-            json["body"] = body;
-        }
-        json
+        out.extend_from_slice(format!("\"status\":{}}}", self.status.as_u16()).as_bytes());
     }
 
     /// The response. These jobs do the rest of the write.
     pub fn into_response(self, jobs: &[String]) -> Response {
-        let mut response = match &self.body {
-            Some(body) => json_response(self.status, body),
+        let mut response = match self.body {
+            Some(body) => json_text(self.status, body),
             None => respond(self.status, None, Body::empty()),
         };
         let headers = response.headers_mut();
@@ -175,21 +185,25 @@ pub fn empty(status: StatusCode) -> Response {
 
 /// A JSON document.
 pub fn json_response(status: StatusCode, document: &Json) -> Response {
-    respond(
-        status,
-        Some("application/json"),
-        Body::from(document.to_string()),
-    )
+    json_text(status, document.to_string().into_bytes())
 }
 
-pub(crate) fn shown(design: &Design, record: &Record, with_keys: bool) -> Json {
-    let mut shown = plain::map_to_json(&record.attributes);
-    if with_keys {
-        // Made of what is shown: a key with a secret in it is not.
-        let keys = keys::of_record(design, &record.name, &record.attributes);
-        shown.extend(plain::map_to_json(&Map::from_iter(keys)));
+fn json_text(status: StatusCode, text: Vec<u8>) -> Response {
+    respond(status, Some("application/json"), Body::from(text))
+}
+
+/// Appends a record as its readers are shown it.
+pub(crate) fn write_shown(design: &Design, record: &Record, with_keys: bool, out: &mut Vec<u8>) {
+    if !with_keys {
+        return plain::write_map(&record.attributes, out);
     }
-    Json::Object(shown)
+    // Made of what is shown: a key with a secret in it is not.
+    let keys = keys::of_record(design, &record.name, &record.attributes);
+    let mut shown = record.attributes.clone();
+    for (name, key) in keys {
+        shown.insert(name, key);
+    }
+    plain::write_map(&shown, out);
 }
 
 /// Where a record is.

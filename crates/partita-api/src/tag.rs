@@ -11,7 +11,6 @@ use partita_core::Value;
 use partita_design::Design;
 use partita_design::design::{Attribute, Record};
 use partita_plan::Record as Answered;
-use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
 /// Digits of a digest, two for each byte.
@@ -27,8 +26,8 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// The tag of an item that is shown so, if its entity has a version and that is shown.
-    pub(crate) fn of(design: &Design, answered: &Answered, shown: &Json) -> Option<Tag> {
+    /// The tag of an item whose answer is this text, if its entity has a version and that is shown.
+    pub(crate) fn of(design: &Design, answered: &Answered, shown: &[u8]) -> Option<Tag> {
         let entity = design.find_entity(&answered.name)?;
         let version = entity.version()?;
         let version = match version.path().find(&answered.attributes)? {
@@ -74,8 +73,8 @@ fn changes_in_between(entity: &Record) -> bool {
     attributes.any(Attribute::changes_beside_version) || reading.any(|rule| !rule.writes)
 }
 
-fn digest(shown: &Json) -> String {
-    let digest = Sha256::digest(shown.to_string().as_bytes());
+fn digest(shown: &[u8]) -> String {
+    let digest = Sha256::digest(shown);
     let mut text = String::with_capacity(DIGITS);
     for byte in &digest[..DIGITS / 2] {
         // Writing to a text cannot fail.

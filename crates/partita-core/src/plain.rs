@@ -3,6 +3,11 @@
 //! JSON has fewer types than DynamoDB. Reading gives strings, numbers, booleans, nulls, lists
 //! and maps; writing turns sets into arrays and binaries into base64, and numbers keep every
 //! digit. The other types can be read back where the type of the attribute is known.
+//!
+//! Answers are written as text at once ([`write`]): a document in between would cost several times
+//! as much as the text. Where a document is needed there is [`to_json`], which prints the same.
+
+use std::io::Write as _;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde_json::Value as Json;
@@ -57,6 +62,64 @@ pub fn map_to_json(map: &Map) -> serde_json::Map<String, Json> {
         .collect()
 }
 
+/// Appends a value as text.
+pub fn write(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::S(text) => write_text(text, out),
+        Value::N(number) => write_number(number, out),
+        Value::B(bytes) => write_text(&BASE64.encode(bytes), out),
+        Value::Bool(true) => out.extend_from_slice(b"true"),
+        Value::Bool(false) => out.extend_from_slice(b"false"),
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::L(list) => write_list(list, out, write),
+        Value::M(map) => write_map(map, out),
+        Value::Ss(set) => write_list(set, out, |text, out| write_text(text, out)),
+        Value::Ns(set) => write_list(set, out, write_number),
+        Value::Bs(set) => write_list(set, out, |bytes, out| {
+            write_text(&BASE64.encode(bytes), out);
+        }),
+    }
+}
+
+/// Appends a map as text.
+pub fn write_map(map: &Map, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (at, (name, value)) in map.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_text(name, out);
+        out.push(b':');
+        write(value, out);
+    }
+    out.push(b'}');
+}
+
+/// Appends a list as text, each element by a function.
+pub fn write_list<T>(
+    list: impl IntoIterator<Item = T>,
+    out: &mut Vec<u8>,
+    write: impl Fn(T, &mut Vec<u8>),
+) {
+    out.push(b'[');
+    for (at, element) in list.into_iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write(element, out);
+    }
+    out.push(b']');
+}
+
+/// Appends a text, quoted and escaped.
+pub fn write_text(text: &str, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, text).expect("a text is always JSON, and a vector takes it");
+}
+
+fn write_number(number: &Number, out: &mut Vec<u8>) {
+    write!(out, "{number}").expect("a vector takes everything");
+}
+
 fn number_to_json(number: &Number) -> Json {
     let digits = number.to_string();
     Json::Number(
@@ -73,6 +136,37 @@ mod tests {
         let text = r#"{"a":[12345678901234567890123456789012345678,0.1,null,true],"b":"x"}"#;
         let value = from_json(serde_json::from_str(text).unwrap()).unwrap();
         assert_eq!(to_json(&value).to_string(), text);
+    }
+
+    #[test]
+    fn text_is_written_as_a_document_prints_it() {
+        let bytes = Value::B(vec![0, 255, 7]);
+        let set = |texts: [&str; 2]| texts.into_iter().map(str::to_owned).collect();
+        let numbers = ["-0", "1E2", "9.9e125", "1e-130", "0.1", "-12.50"];
+        let numbers = numbers.map(|digits| digits.parse::<Number>().unwrap());
+        let value = Value::M(Map::from_iter([
+            ("".to_owned(), Value::Null),
+            ("a \"b\"\n\u{1}\u{2028}é😀".to_owned(), Value::Bool(false)),
+            ("b".to_owned(), bytes.clone()),
+            ("bs".to_owned(), Value::Bs([vec![1], vec![2, 3]].into())),
+            (
+                "l".to_owned(),
+                Value::L(vec![Value::Bool(true), bytes, Value::L(Vec::new())]),
+            ),
+            ("m".to_owned(), Value::M(Map::new())),
+            (
+                "ns".to_owned(),
+                Value::Ns(numbers.iter().cloned().collect()),
+            ),
+            ("nl".to_owned(), Value::L(numbers.map(Value::N).into())),
+            ("ss".to_owned(), Value::Ss(set(["x\\", "\t"]))),
+        ]));
+        let mut text = Vec::new();
+        write(&value, &mut text);
+        assert_eq!(
+            String::from_utf8(text).unwrap(),
+            to_json(&value).to_string()
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use partita_core::plain;
 use partita_design::Design;
 use partita_plan::Record;
 use partita_plan::feed::FeedEvent;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::encode;
 
@@ -19,12 +19,14 @@ pub(super) fn opening() -> Vec<u8> {
 /// The rows as they are. Whoever has seen only some of them cannot go on from there.
 pub(super) fn push_rows(text: &mut Vec<u8>, design: &Design, rows: &[Record], id: &str) {
     for row in rows {
-        push(text, "enter", Some(id), &encode::shown(design, row, false));
+        push(text, "enter", Some(id), |data| shown(design, row, data));
     }
 }
 
 pub(super) fn push_ready(text: &mut Vec<u8>, id: &str) {
-    push(text, "ready", Some(id), &json!({}));
+    push(text, "ready", Some(id), |data| {
+        data.extend_from_slice(b"{}")
+    });
 }
 
 /// Events of one step. Only the last has the id of its end: whoever has seen less goes on from
@@ -40,15 +42,10 @@ pub(super) fn push_events(
     for (at, event) in events.iter().enumerate() {
         let id = if at == last { Some(id) } else { before };
         match event {
-            FeedEvent::Enter(row) => push(text, "enter", id, &encode::shown(design, row, false)),
-            FeedEvent::Change(row) => push(text, "change", id, &encode::shown(design, row, false)),
+            FeedEvent::Enter(row) => push(text, "enter", id, |data| shown(design, row, data)),
+            FeedEvent::Change(row) => push(text, "change", id, |data| shown(design, row, data)),
             FeedEvent::Leave { identity, .. } => {
-                push(
-                    text,
-                    "leave",
-                    id,
-                    &Json::Object(plain::map_to_json(identity)),
-                );
+                push(text, "leave", id, |data| plain::write_map(identity, data));
             }
         }
     }
@@ -56,7 +53,10 @@ pub(super) fn push_events(
 
 /// Says that the reader has to begin again. The empty id makes clients ask for everything.
 pub(super) fn push_refetch(text: &mut Vec<u8>, why: &str) {
-    push(text, "refetch", Some(""), &json!({ "why": why }));
+    let why = json!({ "why": why }).to_string();
+    push(text, "refetch", Some(""), |data| {
+        data.extend(why.into_bytes())
+    });
 }
 
 /// Says that nothing has happened up to here.
@@ -64,8 +64,14 @@ pub(super) fn silence(id: &str) -> Vec<u8> {
     format!("id: {id}\n\n").into_bytes()
 }
 
-fn push(text: &mut Vec<u8>, event: &str, id: Option<&str>, data: &Json) {
+fn shown(design: &Design, row: &Record, data: &mut Vec<u8>) {
+    encode::write_shown(design, row, false, data);
+}
+
+fn push(text: &mut Vec<u8>, event: &str, id: Option<&str>, write: impl FnOnce(&mut Vec<u8>)) {
     // INVARIANT: JSON has no line breaks but those in strings, which are escaped.
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
-    text.extend(format!("event: {event}\n{id}data: {data}\n\n").into_bytes());
+    text.extend(format!("event: {event}\n{id}data: ").into_bytes());
+    write(text);
+    text.extend_from_slice(b"\n\n");
 }
