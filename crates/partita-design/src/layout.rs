@@ -4,9 +4,11 @@
 //! in the table it has its keys and its discriminator besides. Planner and `verify` both read the
 //! table through this module.
 
+use std::collections::BTreeMap;
+
 use partita_core::expression::{Comparator, KeyCondition, KeyRange, Scope};
 use partita_core::limits::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
-use partita_core::{Item, Map, Type, Value};
+use partita_core::{Item, Map, Name, Type, Value};
 
 use crate::design::{
     Design, Index, IndexKey, KeyBound, KeyTemplates, KeyValue, Pattern, Read, Record, RecordIndex,
@@ -138,29 +140,58 @@ impl Record {
     }
 }
 
+/// The attributes of an item that its record lists, and in maps those of the map. They are in the
+/// order of their names, as those of an item are, so that nothing is searched for.
+pub struct Listed(Vec<(Name, Extent)>);
+
+enum Extent {
+    Whole,
+    Inside(Listed),
+}
+
 impl Record {
-    /// Takes out of an item what the record does not list: what other programs and earlier designs
-    /// left there. The discriminator of its table is no attribute, and stays.
-    pub fn retain_listed(&self, discriminator: Option<&str>, item: &mut Map) {
-        item.retain(|name, value| discriminator == Some(name) || self.is_listed(name, value));
+    /// What the record lists, and the discriminator of its table, which is no attribute.
+    pub fn listed(&self, discriminator: Option<&str>) -> Listed {
+        let attributes = self.attributes.iter().map(|one| one.name.as_str());
+        let identity = self.identity.iter().map(|part| part.attribute.as_str());
+        Listed::of(attributes.chain(identity).chain(discriminator))
+    }
+}
+
+impl Listed {
+    fn of<'p>(paths: impl Iterator<Item = &'p str>) -> Listed {
+        let mut heads: BTreeMap<&str, (bool, Vec<&str>)> = BTreeMap::new();
+        for path in paths {
+            match path.split_once('.') {
+                None => heads.entry(path).or_default().0 = true,
+                Some((head, rest)) => heads.entry(head).or_default().1.push(rest),
+            }
+        }
+        let listed = heads.into_iter().map(|(head, (is_whole, inside))| {
+            let extent = if is_whole {
+                Extent::Whole
+            } else {
+                Extent::Inside(Listed::of(inside.into_iter()))
+            };
+            (Name::from(head), extent)
+        });
+        Listed(listed.collect())
     }
 
-    /// Whether a path leads to an attribute, or to a map of some. The map is left with those.
-    fn is_listed(&self, path: &str, value: &mut Value) -> bool {
-        if self.stored(path).is_some() || self.is_identified_by(path) {
-            return true;
-        }
-        let is_inside = |name: &str| {
-            let rest = name.strip_prefix(path);
-            rest.is_some_and(|rest| rest.starts_with('.'))
-        };
-        match value {
-            Value::M(map) if self.attributes.iter().any(|one| is_inside(&one.name)) => {
-                map.retain(|name, value| self.is_listed(&format!("{path}.{name}"), value));
-                true
+    /// Takes out of an item what is not listed: what other programs and earlier designs left there.
+    pub fn retain(&self, item: &mut Map) {
+        let mut listed = self.0.iter().peekable();
+        item.retain(|name, value| {
+            while listed.next_if(|(known, _)| known < name).is_some() {}
+            match (listed.next_if(|(known, _)| known == name), value) {
+                (Some((_, Extent::Whole)), _) => true,
+                (Some((_, Extent::Inside(inside))), Value::M(map)) => {
+                    inside.retain(map);
+                    true
+                }
+                _ => false,
             }
-            _ => false,
-        }
+        });
     }
 }
 

@@ -16,7 +16,7 @@ use partita_design::design::{
 use partita_design::kernel::Reaction;
 use partita_design::nested;
 use partita_design::template::{PartError, Template};
-use partita_design::union::{Aside, Demand, Union, shown_name};
+use partita_design::union::{Aside, Demand, Union};
 use partita_design::{Design, Occupant, occupant};
 use partita_store::StoreError;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
@@ -28,6 +28,7 @@ use crate::migration::Stage;
 use crate::missing_target::MissingTargets;
 use crate::operation;
 use crate::place::{Address, KeyNames, Place};
+use crate::shown::ShownForm;
 use crate::sidecar;
 
 /// A design, and the tables that it lives in.
@@ -42,6 +43,8 @@ pub(crate) struct Blueprint {
     /// The union with a design that is no longer planned with, while what it left is removed.
     pub(crate) fading: Option<Box<Union>>,
     pub(crate) missing_targets: MissingTargets,
+    /// What readers are shown of the items of each record, in their order.
+    pub(crate) shown: Vec<ShownForm>,
     /// The design's tables in the store, in their order.
     pub(crate) tables: Vec<TableName>,
     /// The table of what is not the design's: one, however many tables the design has.
@@ -87,7 +90,10 @@ impl Blueprint {
         let keys = keys.map(|table| [table.partition.clone(), table.sort.clone()]);
         let aside = [sidecar::PARTITION, sidecar::SORT].map(str::to_owned);
         let keys = names.zip(keys).chain([(sidecar.clone(), aside)]);
+        let records = design.records.iter();
+        let shown = records.map(|record| ShownForm::of(&design, record));
         Ok(Blueprint {
+            shown: shown.collect(),
             keys: KeyNames::new(keys),
             missing_targets: MissingTargets::of(&design),
             served: design.clone(),
@@ -103,18 +109,6 @@ impl Blueprint {
     /// The design that callers know.
     pub(crate) fn served(&self) -> &Design {
         &self.served
-    }
-
-    /// Gives an item of a record the names that callers know.
-    pub(crate) fn name_shown(&self, record: &Record, item: &mut Map) {
-        for attribute in &record.attributes {
-            if let Some(name) = shown_name(&attribute.name)
-                && let Some(value) = nested::get(item, &attribute.name).cloned()
-            {
-                nested::remove(item, &attribute.name);
-                nested::set(item, name, value);
-            }
-        }
     }
 
     #[cfg(test)]
@@ -318,14 +312,16 @@ impl Blueprint {
         names.iter().any(|one| one.as_deref() == Some(name)) || table.is_key(name)
     }
 
+    /// What readers are shown of a record's items.
+    pub(crate) fn shown_form(&self, record: &Record) -> &ShownForm {
+        &self.shown[record.id.index()]
+    }
+
     /// Takes out of an item what nobody is shown: what its record does not list, unless that is
     /// open, and what a design has left that is no longer planned with.
     pub(crate) fn retain_listed(&self, record: &Record, item: &mut Map) {
-        let source = record.view.as_ref().map(|view| &self.design[view.of]);
-        if !record.open && !source.is_some_and(|source| source.open) {
-            let discriminator = self.table_of(record).0.discriminator.as_deref();
-            record.retain_listed(discriminator, item);
-            return;
+        if let Some(listed) = &self.shown_form(record).listed {
+            return listed.retain(item);
         }
         let Some(union) = &self.fading else { return };
         for attribute in union.aside.attributes(&union.design[record.id]) {

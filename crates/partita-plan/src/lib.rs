@@ -94,6 +94,7 @@ mod request;
 mod room;
 pub mod ruling;
 mod running;
+mod shown;
 mod sidecar;
 mod table;
 pub mod typed;

@@ -10,7 +10,6 @@ use futures::StreamExt as _;
 use futures::stream;
 use partita_core::{Item, Map, Number, Value, plain};
 use partita_design::design::{Record, RecordId};
-use partita_design::nested;
 use partita_design::sidecar::OUTBOX;
 use partita_store::StoreError;
 use partita_store::request::PutItem;
@@ -458,11 +457,5 @@ fn place(name: &StreamName, shard: &Shard) -> String {
 
 /// An item without its secrets, and without what its record does not list.
 fn shown(blueprint: &Blueprint, record: &Record, item: &Map) -> Json {
-    let mut item = item.clone();
-    blueprint.retain_listed(record, &mut item);
-    for attribute in record.attributes.iter().filter(|one| one.secret) {
-        nested::remove(&mut item, &attribute.name);
-    }
-    blueprint.name_shown(record, &mut item);
-    plain::to_json(&Value::M(item))
+    plain::to_json(&Value::M(blueprint.without_secrets(record, item.clone())))
 }

@@ -43,6 +43,7 @@ impl PatternRead<'_> {
         };
         let mut records = Vec::new();
         let mut examined = Examined::default();
+        let mut last_row = None;
         loop {
             // One row more than fits says whether there is another page. Where rows are hidden,
             // more are read at once, or a small page would take many reads.
@@ -57,16 +58,17 @@ impl PatternRead<'_> {
             while let Some(rows) = self.look(&mut found).await? {
                 for seen in rows {
                     if records.len() == self.limit || examined.is_enough() {
+                        let behind = last_row.map(|row| self.key_of(&row)).or(behind);
                         return Ok(self.answer(records, behind.map(Position::Key)));
                     }
-                    behind = Some(self.key_of(&seen.row));
                     examined.add(&seen.row, seen.record.as_ref());
                     records.extend(seen.record);
+                    last_row = Some(seen.row);
                 }
             }
             match page.last_key {
                 None => return Ok(self.answer(records, None)),
-                last_key => behind = last_key,
+                last_key => (behind, last_row) = (last_key, None),
             }
         }
     }

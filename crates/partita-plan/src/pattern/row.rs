@@ -8,12 +8,14 @@ use partita_design::design::{Access, Pattern, Record};
 use partita_store::FoundItem;
 
 use super::PatternRead;
+use crate::blueprint::Blueprint;
 use crate::error::PlanError;
 use crate::evaluate::{Context, ItemScope, Known, Named, Resolved};
 use crate::operation;
 use crate::request::rules::{Asked, Verdict};
 use crate::room::{READS_MEMORY_MAX, Room};
 use crate::ruling::Row;
+use crate::shown::Showing;
 
 /// Bytes of memory of the rows that are looked at together, but for the last.
 const ROWS_MEMORY_MAX: usize = 4 * 1_048_576;
@@ -35,6 +37,27 @@ impl SeenRow {
     /// What decided on the row.
     pub(super) fn as_it_is(&self) -> &Item {
         self.current.as_ref().unwrap_or(&self.row)
+    }
+}
+
+/// What a caller sees by a row.
+pub(super) enum Sighting {
+    /// The row itself.
+    Row(Showing),
+    /// What it leads to.
+    Behind(operation::Record),
+}
+
+impl Sighting {
+    /// The record that is shown, where the row is this item.
+    pub(super) fn shown(self, blueprint: &Blueprint, item: Map) -> operation::Record {
+        match self {
+            Sighting::Behind(record) => record,
+            Sighting::Row(showing) => operation::Record {
+                name: blueprint.design[showing.record].name.clone(),
+                attributes: showing.of(blueprint, item),
+            },
+        }
     }
 }
 
@@ -102,15 +125,16 @@ impl PatternRead<'_> {
         &self,
         rows: &[Item],
     ) -> Result<Vec<Option<operation::Record>>, PlanError> {
-        self.each_row(rows, |context, record, item, row| {
+        let look = |context: Context<'_>, record: &Record, item: &Map, row: &Item| {
             self.seen(context, record, item, row)
-        })
-        .await
+        };
+        let finish = |sight: Sighting, item| sight.shown(self.blueprint(), item);
+        self.each_row(rows, look, finish).await
     }
 
     /// For each row that is there for somebody, what the rules say of it.
     pub(super) async fn rule_on(&self, rows: &[Item]) -> Result<Vec<Row>, PlanError> {
-        let ruled = self.each_row(rows, |context, record, item, row| {
+        let look = |context: Context<'_>, record: &Record, item: &Map, row: &Item| {
             let scope = ItemScope::unguarded(context, record, item);
             let mut rulings: Vec<_> = scope.ruling_of_pattern(self.pattern).into_iter().collect();
             let finding = rulings.len();
@@ -122,16 +146,19 @@ impl PatternRead<'_> {
             })?;
             let is_there = is_there && rulings.len() > finding;
             Ok(is_there.then(|| Row::new(record, item, rulings)))
-        });
-        Ok(ruled.await?.into_iter().flatten().collect())
+        };
+        let ruled = self.each_row(rows, look, |ruled, _| ruled).await?;
+        Ok(ruled.into_iter().flatten().collect())
     }
 
-    /// Looks at every row that is a record of the pattern's and has not expired.
-    pub(super) async fn each_row<T>(
+    /// Looks at every row that is a record of the pattern's and has not expired. What is seen of one
+    /// is finished with its item when all have been looked at.
+    pub(super) async fn each_row<T, U>(
         &self,
         rows: &[Item],
         look: impl Fn(Context<'_>, &Record, &Map, &Item) -> Result<Option<T>, PlanError>,
-    ) -> Result<Vec<Option<T>>, PlanError> {
+        finish: impl Fn(T, Map) -> U,
+    ) -> Result<Vec<Option<U>>, PlanError> {
         let recognised: Vec<Option<(&Record, Map)>> = rows
             .iter()
             .map(|row| self.blueprint().recognise(&self.pattern.returns, row))
@@ -154,7 +181,11 @@ impl PatternRead<'_> {
             });
             rows.collect()
         });
-        looked.await
+        let looked: Vec<Option<T>> = looked.await?;
+        let looked = looked.into_iter().zip(recognised);
+        Ok(looked
+            .map(|(seen, found)| Some(finish(seen?, found?.1)))
+            .collect())
     }
 
     /// A row as the caller sees it, if it passes the filter and the rules.
@@ -164,16 +195,25 @@ impl PatternRead<'_> {
         record: &Record,
         item: &Map,
         stored: &Item,
-    ) -> Result<Option<operation::Record>, PlanError> {
+    ) -> Result<Option<Sighting>, PlanError> {
         let mut seen = None;
         let row = ItemScope::unguarded(context, record, item);
         if !row.is_found_by(self.pattern) {
             return Ok(None);
         }
+        let is_followed = self.pattern.followed(record).is_some();
         self.decisive(context, record, item, stored, &mut |scope, is_last| {
-            let shown = self.shown(scope);
-            let is_shown = shown.is_some();
-            seen = shown.filter(|_| is_last);
+            let is_shown = self.is_shown(scope);
+            seen = (is_shown && is_last).then(|| {
+                if is_followed {
+                    Sighting::Behind(operation::Record {
+                        name: scope.record.name.clone(),
+                        attributes: scope.shown(),
+                    })
+                } else {
+                    Sighting::Row(scope.showing())
+                }
+            });
             is_shown
         })?;
         Ok(seen)
@@ -216,15 +256,12 @@ impl PatternRead<'_> {
         Ok(())
     }
 
-    fn shown(&self, row: &ItemScope<'_, '_>) -> Option<operation::Record> {
+    fn is_shown(&self, row: &ItemScope<'_, '_>) -> bool {
         // Where rows are followed, what they lead to decides by itself.
         let is_decided = self.pattern.follow.is_none() && self.allowed.contains(&row.record.id);
         let read = Asked::Access(Access::Read);
         let is_allowed = is_decided || row.verdict(read) == Verdict::Allowed;
-        (is_allowed && self.is_there(row)).then(|| operation::Record {
-            name: row.record.name.clone(),
-            attributes: row.shown(),
-        })
+        is_allowed && self.is_there(row)
     }
 
     /// Whether an item is neither deleted nor hidden.

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 use partita_core::Item;
 use partita_core::size::item_memory;
-use partita_design::design::{Access, Pattern, PatternId, Projection, Read};
+use partita_design::design::{self, Access, Pattern, PatternId, Projection, Read, RecordId};
 
 use super::page::Rank;
+use super::row::Sighting;
 use super::{PatternRead, ReadBound, too_large, typed};
 use crate::commit::run::Runner;
 use crate::cursor::Question;
 use crate::error::PlanError;
-use crate::evaluate::{Known, Listing, Noted, Reads};
+use crate::evaluate::{Context, Known, Listing, Noted, Reads};
 use crate::feed::{FEED_ROWS_MAX, no_feed};
 use crate::operation::{Caller, Operation, Record};
 use crate::partita::Partita;
@@ -268,10 +269,10 @@ impl Watched {
     ) -> Result<Vec<Option<Seen>>, PlanError> {
         let (_, table) = asked.blueprint().table(asked.pattern.table);
         let is_item = matches!(self.subject, Subject::Item(_));
-        let seen = asked.each_row(rows, |context, record, item, row| {
+        let look = |context: Context<'_>, record: &design::Record, item: &Map, row: &Item| {
             let reads = context.reads;
             reads.note_from_now();
-            let mut shown = asked.seen(context, record, item, row)?;
+            let shown = asked.seen(context, record, item, row)?;
             let mut seen = Seen::depending_on(reads.take_noted(), reads, &asked.blueprint().keys);
             if shown.is_some()
                 && !asked.pattern.with_expired
@@ -280,13 +281,20 @@ impl Watched {
                 let place = asked.blueprint().keys.place(table, row);
                 seen.expiring.push((until, place));
             }
-            if is_item {
-                shown = shown.map(|shown| asked.blueprint().record(record, shown.attributes));
-            }
-            seen.shown = shown;
-            Ok(Some(seen))
-        });
-        seen.await
+            Ok(Some((seen, record.id, shown)))
+        };
+        let blueprint = asked.blueprint();
+        let finish = |(mut seen, record, shown): (Seen, RecordId, Option<Sighting>), item| {
+            let shown = shown.map(|shown| shown.shown(blueprint, item));
+            seen.shown = if is_item {
+                let record = &blueprint.design[record];
+                shown.map(|shown| blueprint.record(record, shown.attributes))
+            } else {
+                shown
+            };
+            seen
+        };
+        asked.each_row(rows, look, finish).await
     }
 
     /// The query whose rows are looked at; none of one item, or of everything.

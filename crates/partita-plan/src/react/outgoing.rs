@@ -91,16 +91,8 @@ fn mail_of(scope: &ItemScope<'_, '_>, mail: &MailForm) -> Option<Mail> {
 /// What a receiver is told: the values that are named, or the item without its secrets.
 fn data_of(scope: &ItemScope<'_, '_>, with: &[(String, Formula)]) -> Map {
     if with.is_empty() {
-        let mut item = scope.item.clone();
-        scope
-            .context
-            .blueprint
-            .retain_listed(scope.record, &mut item);
-        for attribute in scope.record.attributes.iter().filter(|one| one.secret) {
-            nested::remove(&mut item, &attribute.name);
-        }
-        scope.context.blueprint.name_shown(scope.record, &mut item);
-        return item;
+        let blueprint = scope.context.blueprint;
+        return blueprint.without_secrets(scope.record, scope.item.clone());
     }
     let named = with.iter();
     named

@@ -2,12 +2,9 @@
 //!
 //! A rule is decided where the rows are, by the evaluation that a write or a read makes anyway.
 
-use partita_core::expression::{Found, Scope as _};
-use partita_core::limits::ITEM_BYTES_MAX;
 use partita_core::{Map, Value};
 use partita_design::design::{Access, Action, AttributeRule, Pattern, Record, Rule, Rules};
 use partita_design::expression::Predicate;
-use partita_design::nested;
 use serde::{Deserialize, Serialize};
 
 use super::Request;
@@ -175,53 +172,6 @@ impl ItemScope<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// The attributes that the caller may see, those that are not stored too. Secrets are never
-    /// shown. The texts that are not stored are together no larger than an item may be; those
-    /// beyond are left out.
-    pub(crate) fn shown(&self) -> Map {
-        let mut shown = self.listed();
-        for rule in &self.record.rules.by_attribute {
-            if !rule.writes && self.decide(&rule.rule) != Verdict::Allowed {
-                for name in &rule.attributes {
-                    nested::remove(&mut shown, name);
-                }
-            }
-        }
-        self.context.blueprint.name_shown(self.record, &mut shown);
-        shown
-    }
-
-    /// The attributes that are no secrets, whoever asks.
-    pub(crate) fn without_secrets(&self) -> Map {
-        let mut shown = self.listed();
-        self.context.blueprint.name_shown(self.record, &mut shown);
-        shown
-    }
-
-    /// The same under the names that they are stored by.
-    fn listed(&self) -> Map {
-        let mut shown = self.item.clone();
-        self.context
-            .blueprint
-            .retain_listed(self.record, &mut shown);
-        let mut room = ITEM_BYTES_MAX;
-        for attribute in &self.record.attributes {
-            let is_stored = nested::get(self.item, &attribute.name).is_some();
-            let is_computed = attribute.is_virtual || (attribute.per.is_some() && is_stored);
-            if attribute.secret {
-                nested::remove(&mut shown, &attribute.name);
-            } else if is_computed
-                && self.record.is_entity()
-                && let Found::Value(value) = self.find(&attribute.path())
-                && let Some(left) = room.checked_sub(value.as_str().map_or(0, str::len))
-            {
-                room = left;
-                nested::set(&mut shown, &attribute.name, value.into_owned());
-            }
-        }
-        shown
     }
 }
 
