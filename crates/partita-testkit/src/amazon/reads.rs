@@ -14,7 +14,7 @@ use partita_store::table::TableName;
 use partita_store::{FoundItem, Store, StoreError, StoreResult};
 
 use super::Amazon;
-use super::throughput::Partition;
+use super::throughput::{Partition, index_partitions};
 
 impl Amazon {
     pub(super) async fn get(&self, request: GetItem) -> StoreResult<Metered<Option<FoundItem>>> {
@@ -160,7 +160,36 @@ impl Amazon {
             limit: self.shortened(request.limit),
             ..request
         };
-        store.scan(request).await
+        let (table, index) = (request.table.clone(), request.index.clone());
+        let page = store.scan(request).await?;
+        let partitions = self.scanned(&table, index.as_deref(), &page.answer);
+        for partition in &partitions {
+            self.check_room(Some(partition))?;
+        }
+        self.took_all(partitions, &page);
+        Ok(page)
+    }
+
+    /// The partitions that a scan came through, as far as its answer shows them.
+    fn scanned(&self, table: &TableName, index: Option<&str>, page: &Page) -> Vec<Partition> {
+        let Some(schema) = self.schema(table).filter(|_| !self.is_calm()) else {
+            return Vec::new();
+        };
+        let items = page.items.iter().cloned();
+        let items = items.filter_map(|found| found.into_item().ok());
+        let global = index.filter(|index| self.is_global(table, index));
+        let mut partitions: Vec<Partition> = match global {
+            Some(index) => items
+                .flat_map(|item| index_partitions(table, &schema, &item))
+                .filter(|partition| partition.index.as_deref() == Some(index))
+                .collect(),
+            None => items
+                .filter_map(|item| self.own_partition(table, &item))
+                .collect(),
+        };
+        partitions.sort();
+        partitions.dedup();
+        partitions
     }
 
     fn check_readable(&self, table: &TableName, index: Option<&str>) -> StoreResult<()> {
@@ -203,11 +232,18 @@ impl Amazon {
         };
         let reading = Reading::of_query(&schema, request)?;
         let count = reading.source.partition().len();
+        let index = request.index.as_deref();
+        let global = index.filter(|index| self.is_global(&request.table, index));
         Ok(Some(Partition {
             table: request.table.clone(),
-            index: request.index.clone(),
+            // A local index is a part of the table.
+            index: global.map(str::to_owned),
             values: reading.keys.prefix.iter().take(count).cloned().collect(),
         }))
+    }
+
+    fn is_global(&self, table: &TableName, index: &str) -> bool {
+        self.state().tables.is_global(table, index)
     }
 
     fn check_room(&self, partition: Option<&Partition>) -> StoreResult<()> {
@@ -223,9 +259,18 @@ impl Amazon {
     }
 
     fn took<T>(&self, partition: Option<Partition>, read: &Metered<T>) {
-        let units = read.consumed.values().map(|one| one.total_read());
-        let units = units.fold(HalfUnits::default(), |sum, one| sum + one);
-        self.take_read(partition, units);
+        self.take_read(partition, units_of(read));
+    }
+
+    /// Divides what was read among partitions. The first takes what cannot be divided.
+    fn took_all<T>(&self, partitions: Vec<Partition>, read: &Metered<T>) {
+        let units = units_of(read).0;
+        let share = units / partitions.len().max(1) as u64;
+        let mut left = units - share * partitions.len() as u64;
+        for partition in partitions {
+            self.take_read(Some(partition), HalfUnits(share + left));
+            left = 0;
+        }
     }
 
     pub(super) fn take_read(&self, partition: Option<Partition>, units: HalfUnits) {
@@ -236,4 +281,10 @@ impl Amazon {
             self.state().meters.take(partition, false, units, now);
         }
     }
+}
+
+/// What was read in all.
+fn units_of<T>(read: &Metered<T>) -> HalfUnits {
+    let units = read.consumed.values().map(|one| one.total_read());
+    units.fold(HalfUnits::default(), |sum, one| sum + one)
 }

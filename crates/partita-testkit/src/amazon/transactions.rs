@@ -118,7 +118,7 @@ fn is_repeated(done: &Metered<()>) -> bool {
 }
 
 /// What is stored now.
-struct Current<'a>(&'a Amazon);
+pub(super) struct Current<'a>(pub(super) &'a Amazon);
 
 impl write::Tables for Current<'_> {
     fn schema(&self, table: &TableName) -> StoreResult<Arc<TableSchema>> {

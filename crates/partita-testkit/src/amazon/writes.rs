@@ -7,10 +7,12 @@ use partita_store::request::{
     BatchWrite, BatchWriteItem, DeleteItem, PutItem, ReturnValues, TransactAction,
 };
 use partita_store::table::{Key, TableName};
+use partita_store::write;
 use partita_store::{ErrorKind, StoreError, StoreResult};
 
 use super::locks::Place;
 use super::throughput::{Partition, Throttle, index_partitions};
+use super::transactions::Current;
 use super::{Amazon, State};
 
 impl State {
@@ -172,10 +174,7 @@ impl Amazon {
             return None;
         }
         let schema = self.schema(table)?;
-        let new = match action {
-            TransactAction::Put(put) => Some(&put.item),
-            _ => None,
-        };
+        let new = self.written(action);
         let own = Partition {
             table: table.clone(),
             index: None,
@@ -183,11 +182,26 @@ impl Amazon {
         };
         // A check writes to no index.
         let is_write = !matches!(action, TransactAction::Check(_));
-        let images = [old, new].into_iter().flatten().filter(|_| is_write);
+        let images = [old, new.as_ref()]
+            .into_iter()
+            .flatten()
+            .filter(|_| is_write);
         let of_indexes = images.flat_map(|item| index_partitions(table, &schema, item));
         let partitions: Vec<_> = std::iter::once(own).chain(of_indexes).collect();
         let now = self.now();
         self.state().meters.exhausted(partitions, true, now)
+    }
+
+    /// The item as a write leaves it, if its condition holds.
+    fn written(&self, action: &TransactAction) -> Option<Item> {
+        match action {
+            TransactAction::Put(put) => Some(put.item.clone()),
+            TransactAction::Update(_) => {
+                let done = write::single(action, ReturnValues::None, &Current(self));
+                done.ok()?.0.new_item().cloned()
+            }
+            TransactAction::Delete(_) | TransactAction::Check(_) => None,
+        }
     }
 
     fn keep_from_transactions(&self, places: &[Place]) {

@@ -1,17 +1,23 @@
 //! The simulated service: at zero faults it is DynamoDB as every store plays it; otherwise each
 //! thing that Amazon documents occurs, and is answered as it documents.
+//!
+//! That it agrees with DynamoDB Local at zero faults follows from one suite that both pass:
+//! `without_faults_it_conforms` runs all of it here, and `dynamodb_local_conforms` in
+//! `partita-remote` all of it there, but for the cases that are listed there because DynamoDB Local
+//! differs from Amazon.
 
 use std::sync::Arc;
 
 use partita_core::expression::{Bindings, KeyCondition, Update};
 use partita_core::{Item, Value};
-use partita_store::Store as _;
 use partita_store::index::{IndexKind, IndexProjection, IndexSchema};
 use partita_store::request::{
     BatchGetItem, BatchGot, CreateTable, GetItem, ItemAddress, PutItem, Query, ReturnValues,
     TransactAction, TransactWriteItems, UpdateItem,
 };
+use partita_store::surroundings::ManualClock;
 use partita_store::table::{KeyAttribute, KeySchema, TableName, TableSchema, string_key};
+use partita_store::{ModelStore, Store as _};
 use partita_testkit::amazon::Behaviour;
 use partita_testkit::amazon::behaviour::Lag;
 use partita_testkit::{Amazon, Simulation, conformance};
@@ -105,6 +111,22 @@ async fn without_faults_it_conforms() {
     let simulation = Simulation::new(1, NOW);
     let amazon = Amazon::new(&simulation, Behaviour::still(), 1);
     conformance::run(&amazon, "amazon").await;
+}
+
+/// What only a clock brings about: DynamoDB Local leaves expired items alone, so that there is
+/// nothing to compare with but what is documented.
+#[tokio::test]
+async fn what_is_old_goes() {
+    // Behind the clock that the suite sets, so that records of streams have come.
+    let simulation = Simulation::new(1, 10 * NOW);
+    let clock = Arc::new(ManualClock::at(0));
+    let model = Arc::new(ModelStore::new(clock.clone()));
+    let amazon = Amazon::around(model.clone(), model, &simulation, Behaviour::still(), 1);
+    let sweep = async || amazon.sweep();
+    let expired = conformance::items_expire(&amazon, &clock, sweep).await;
+    expired.unwrap();
+    let aged = conformance::streams_age(&amazon, &clock, sweep).await;
+    aged.unwrap();
 }
 
 /// What is documented of a partition does not change what a suite of small requests sees, and

@@ -3,11 +3,12 @@
 
 use futures::future::join_all;
 use partita_core::Value;
-use partita_core::expression::{Bindings, Condition, KeyCondition};
+use partita_core::expression::{Bindings, Condition, KeyCondition, Update};
 use partita_store::error::{CancellationReason, Exhausted};
 use partita_store::request::{
     BatchGetItem, BatchGot, BatchWrite, BatchWriteItem, ConditionCheck, GetItem, ItemAddress,
-    PutItem, Query, ReturnValues, TransactAction, TransactGetItems, UpdateTimeToLive,
+    PutItem, Query, ReturnValues, Scan, TransactAction, TransactGetItems, UpdateItem,
+    UpdateTimeToLive,
 };
 use partita_store::table::string_key;
 use partita_store::{ErrorKind, Store as _, StoreError, StoreResult};
@@ -157,6 +158,69 @@ fn batches_and_transactions_of_reads_take_units() {
         })];
         let refused = transaction().await.map(drop);
         assert_eq!(refused, Err(StoreError::TransactionCanceled { reasons }));
+    });
+}
+
+#[test]
+fn a_scan_takes_units_of_the_partitions_that_it_comes_through() {
+    let simulation = Simulation::new(1, 0);
+    simulation.run(async {
+        let amazon = service(&simulation, poor()).await;
+        amazon
+            .put_item(put("a", "ann"), ReturnValues::None)
+            .await
+            .unwrap();
+        for index in [None, Some("byOwner".to_owned())] {
+            // Half a unit each time.
+            let scan = || Scan {
+                index: index.clone(),
+                consistent: false,
+                ..Scan::new(table())
+            };
+            for _ in 0..8 {
+                assert_eq!(amazon.scan(scan()).await.unwrap().answer.count, 1);
+            }
+            let refused = amazon.scan(scan()).await;
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::Retry);
+            let reason = match &index {
+                None => "TableReadKeyRangeThroughputExceeded",
+                Some(_) => "IndexReadKeyRangeThroughputExceeded",
+            };
+            assert_eq!(amazon.throttles().last().unwrap().reason(), reason);
+        }
+    });
+}
+
+#[test]
+fn an_update_is_throttled_by_the_partition_of_an_index_that_it_takes_its_item_to() {
+    let simulation = Simulation::new(1, 0);
+    simulation.run(async {
+        let amazon = service(&simulation, poor()).await;
+        let other = |number: usize| {
+            let mut item = string_key(("PK", &format!("p{number}")), ("SK", "s"));
+            item.insert("owner", Value::from("bob"));
+            amazon.put_item(PutItem::new(table(), item), ReturnValues::None)
+        };
+        amazon
+            .put_item(put("a", "ann"), ReturnValues::None)
+            .await
+            .unwrap();
+        for number in 0..4 {
+            other(number).await.unwrap();
+        }
+        let moved = UpdateItem {
+            table: table(),
+            key: key("a"),
+            update: Update::parse("SET owner = 'bob'", &Bindings::Literals).unwrap(),
+            condition: None,
+            return_item_on_failure: false,
+        };
+        let refused = amazon.update_item(moved, ReturnValues::None).await;
+        let exhausted = Exhausted {
+            reason: "IndexWriteKeyRangeThroughputExceeded".to_owned(),
+            index: Some("byOwner".to_owned()),
+        };
+        assert_eq!(refused.err(), Some(StoreError::Exhausted(exhausted)));
     });
 }
 
