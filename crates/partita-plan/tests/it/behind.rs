@@ -107,9 +107,20 @@ async fn open(simulation: &Simulation, design: &str, delay_millis: i64) -> (Arc<
 /// A room with a guest whom the index does not show when the room is removed or renamed. Answers
 /// the titles that there are when a worker has looked at the given times.
 fn titles(last: Operation, delay_millis: i64, looks_millis: &[i64]) -> Vec<Vec<Value>> {
+    values(&by_index(), "title", last, (delay_millis, looks_millis))
+}
+
+/// The same for what else follows the room in another design. Answers the values that a name has,
+/// of items that have it.
+fn values(
+    design: &str,
+    name: &str,
+    last: Operation,
+    (delay_millis, looks_millis): (i64, &[i64]),
+) -> Vec<Vec<Value>> {
     let simulation = Simulation::new(1, NOW);
     simulation.run(async {
-        let (amazon, partita) = open(&simulation, &by_index(), delay_millis).await;
+        let (amazon, partita) = open(&simulation, design, delay_millis).await;
         for operation in [room(), guest("g"), last] {
             run(&partita, operation).await.unwrap();
         }
@@ -118,7 +129,8 @@ fn titles(last: Operation, delay_millis: i64, looks_millis: &[i64]) -> Vec<Vec<V
             simulation.sleep(*millis).await;
             partita.run_jobs().await.unwrap();
             let items = items(&*amazon as &dyn Store, "inn").await;
-            seen.push(items.iter().map(|item| item["title"].clone()).collect());
+            let found = items.iter().filter_map(|item| item.get(name).cloned());
+            seen.push(found.collect());
         }
         assert_eq!(
             partita
@@ -160,6 +172,44 @@ fn a_cascade_follows_when_the_index_has_caught_up() {
         &[0, DELAY_MILLIS, 2 * DELAY_MILLIS],
     );
     assert_eq!(seen, [vec![Value::from("blue")], vec![], vec![]]);
+}
+
+#[test]
+fn a_ref_is_cleared_when_the_index_has_caught_up() {
+    let inn = by_index();
+    let inn = inn.replace("on delete cascade", "on delete clear roomId");
+    let inn = inn.replace("roomId  = \"string\"", "roomId  = \"string?\"");
+    let inn = inn.replace("title   = \"copy room.title\"\n", "");
+    let looks: &[i64] = &[0, DELAY_MILLIS, 2 * DELAY_MILLIS];
+    let seen = values(&inn, "roomId", removal(), (DELAY_MILLIS, looks));
+    assert_eq!(seen, [vec![Value::from("r")], vec![], vec![]]);
+    let seen = values(&inn, "roomId", removal(), (0, &looks[..2]));
+    assert_eq!(seen, [[Value::from("r")], [Value::from("r")]]);
+}
+
+#[test]
+fn a_view_moves_when_the_index_has_caught_up() {
+    let inn = by_index()
+        + r#"
+[view.Bed]
+of   = "Guest"
+PK   = "TITLE#{title}"
+SK   = "{guestId}"
+keep = ["guestId"]
+"#;
+    let looks: &[i64] = &[0, DELAY_MILLIS, 2 * DELAY_MILLIS];
+    let beds = |delay_millis, looks| {
+        let mut seen = values(&inn, "PK", renaming(), (delay_millis, looks));
+        let is_bed = |key: &Value| key.as_str().is_some_and(|key| key.starts_with("TITLE#"));
+        seen.iter_mut().for_each(|keys| keys.retain(is_bed));
+        seen
+    };
+    let (red, blue) = (Value::from("TITLE#red"), Value::from("TITLE#blue"));
+    assert_eq!(
+        beds(DELAY_MILLIS, looks),
+        [[blue.clone()], [red.clone()], [red]]
+    );
+    assert_eq!(beds(0, &looks[..2]), [[blue.clone()], [blue]]);
 }
 
 /// The first of many tasks is the last one when the others are gone, which the index still shows.
