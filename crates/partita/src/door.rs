@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
@@ -28,6 +29,7 @@ use partita_store::{Entropy as _, Store};
 use serde_json::Value as Json;
 use tokio::sync::watch;
 
+use crate::backup::restored::Mark;
 use crate::cli::{SecretFlags, StoreFlags, VariableFlags};
 use crate::demo::Stages;
 use crate::output;
@@ -271,6 +273,7 @@ impl<'f> Door<'f> {
             scans: Scans::default(),
             served: Currents::default(),
             has_raw_writes: false,
+            is_paused: Arc::new(AtomicBool::new(Mark::is_waiting(&self.flags.secret.data)?)),
             running: Running::default(),
             stopping: watch::channel(false).1,
             alive_every: ALIVE_EVERY,

@@ -16,7 +16,7 @@ use partita_plan::outbox::Courier;
 use partita_store::surroundings::SystemClock;
 use tracing::warn;
 
-use crate::backup::restored::{Mark, Pause};
+use crate::backup::restored::Pause;
 use crate::cli::{
     CheckFormat, MailKind, OutboxCommandFlags, OutboxFlags, OutboxWish, ServeFlags, SmtpTls,
 };
@@ -36,7 +36,6 @@ pub(crate) async fn run(flags: &OutboxCommandFlags) -> Result<ExitCode> {
         OutboxWish::List if id.is_some() => bail!("a list is of all messages: leave the id out"),
         OutboxWish::List => (Outbox::default(), None),
         OutboxWish::Retry => {
-            demand_going_on(flags)?;
             let request = Outbox {
                 retry: id,
                 ..Outbox::default()
@@ -67,23 +66,6 @@ pub(crate) async fn run(flags: &OutboxCommandFlags) -> Result<ExitCode> {
     };
     print(&text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Refuses to have something tried in a restored directory, in which nothing is. A server that has
-/// it open knows that by itself.
-fn demand_going_on(flags: &OutboxCommandFlags) -> Result<()> {
-    if flags.door.server.is_some() || flags.place.is_shared() {
-        return Ok(());
-    }
-    let data = &flags.door.secret.data;
-    match Mark::of(data)? {
-        Some(mark) if mark.is_paused => bail!(
-            "nothing is tried now: this directory was restored, so mails, events and schedules wait \
-             until `partita resume --data {}`",
-            data.display()
-        ),
-        _ => Ok(()),
-    }
 }
 
 /// A line for each message, those that are parked first.

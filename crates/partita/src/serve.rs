@@ -110,7 +110,9 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     let endpoint = offered.as_ref().ok().cloned();
     let (stopping, stopped) = watch::channel(false);
     let address = listener.local_addr()?;
-    let installation = installation(&flags, &opened, address, store.clone(), stopped.clone());
+    let pause = Pause::of(&flags.secret.data)?;
+    let place = (address, store.clone());
+    let installation = installation(&flags, &opened, place, stopped.clone(), &pause);
     let installation = installation.await?;
     let secrets = opened.as_ref().map(|opened| opened.secrets.clone());
     if let Some(secrets) = &secrets {
@@ -119,7 +121,8 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     let app = match opened {
         None => None,
         Some(opened) => {
-            let app = open_app(&flags, address, opened, &designs, &limits, &installation).await?;
+            let place = (address, pause);
+            let app = open_app(&flags, place, opened, &designs, &limits, &installation).await?;
             Some(app)
         }
     };
@@ -214,9 +217,9 @@ fn console(address: SocketAddr, clock: Arc<SystemClock>) -> Door {
 async fn installation(
     flags: &ServeFlags,
     opened: &Option<Opened>,
-    address: SocketAddr,
-    store: Arc<dyn Store>,
+    (address, store): (SocketAddr, Arc<dyn Store>),
     stopping: watch::Receiver<bool>,
+    pause: &Pause,
 ) -> Result<Installation> {
     let clock = Arc::new(SystemClock);
     let tokens = match opened {
@@ -235,6 +238,7 @@ async fn installation(
         demos: Arc::new(Stages),
         served: Currents::default(),
         has_raw_writes: flags.raw_writes,
+        is_paused: pause.flag(),
         scans: Scans::default(),
         running: Running::default(),
         stopping,
@@ -488,7 +492,7 @@ async fn open_designs(
 
 async fn open_app(
     flags: &ServeFlags,
-    address: SocketAddr,
+    (address, pause): (SocketAddr, Pause),
     Opened { secrets, designs }: Opened,
     served: &[(String, Design)],
     granted: &Granted,
@@ -499,7 +503,6 @@ async fn open_app(
     let outcome_bytes = u64::from(flags.limits.idempotency_mb.get()) * 1_048_576;
     outbox::check_streams(flags, served)?;
     let post = outbox::post(flags)?;
-    let pause = Pause::of(&flags.secret.data)?;
     let providers = provider::open(&flags.provider, served)?;
     let mut open = Vec::new();
     for Opening {

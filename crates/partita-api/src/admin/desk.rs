@@ -1,7 +1,7 @@
 //! What a command works on.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub struct Installation {
     pub served: Currents,
     /// Whether others write to tables past the designs, whichever table it is.
     pub has_raw_writes: bool,
+    /// Whether mails, events and schedules of all designs wait for the operator.
+    pub is_paused: Arc<AtomicBool>,
     /// Counts the commands that are being carried out.
     pub running: Running,
     /// Becomes true when the process is told to stop; answers end then.
@@ -314,7 +316,8 @@ impl Desk {
                 if let Some(note) = opened.note() {
                     self.notes.add(note);
                 }
-                Ok(Arc::new(opened.behind(gate)))
+                let is_paused = self.installation.is_paused.clone();
+                Ok(Arc::new(opened.behind(gate).pausing_with(is_paused)))
             }
         }
     }

@@ -75,6 +75,11 @@ impl Mark {
         })?))
     }
 
+    /// Whether what a data directory would send and begin by itself waits for the operator.
+    pub(crate) fn is_waiting(data: &Path) -> Result<bool> {
+        Ok(Mark::of(data)?.is_some_and(|mark| mark.is_paused))
+    }
+
     /// Writes the mark, as a whole or not at all.
     pub(crate) fn write(&self, data: &Path) -> Result<()> {
         let draft = data.join("restored.draft");

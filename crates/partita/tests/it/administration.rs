@@ -267,6 +267,32 @@ async fn what_a_command_writes_is_logged() {
     }
 }
 
+/// That nothing leaves a restored directory is said alike, and nothing is tried there.
+#[test]
+fn what_waits_in_a_restored_directory_is_told_alike() {
+    let data = filled();
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (target, restored) = (path("target"), path("restored"));
+    let taken = partita(data.path(), &["backup", &target]);
+    assert!(taken.status.success(), "{taken:?}");
+    let mut restore = Command::new(BINARY);
+    restore.args(["restore", &target, "--into", &restored]);
+    assert!(restore.status().unwrap().success());
+    let restored = Path::new(&restored);
+    let commands: [&[&str]; 2] = [
+        &["outbox", "stories"],
+        &["outbox", "stories", "retry", "none"],
+    ];
+    let ask = || commands.map(|words| said(&partita(restored, words)));
+    let alone = ask();
+    for told in &alone {
+        assert!(told.2.contains("until `partita resume`"), "{told:?}");
+    }
+    let _server = Server::start(restored, &["stories"]);
+    assert_eq!(ask(), alone);
+}
+
 /// Sixteen at once, with a server and without one.
 #[test]
 fn sixteen_commands_at_once() {

@@ -67,6 +67,7 @@ fn installation(store: Arc<dyn Store>) -> Installation {
         scans: Scans::default(),
         served: Currents::default(),
         has_raw_writes: false,
+        is_paused: Arc::default(),
         running: Running::default(),
         stopping: watch::channel(false).1,
         alive_every: ALIVE_EVERY,

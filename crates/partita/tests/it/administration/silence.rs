@@ -141,6 +141,7 @@ async fn is_broken_by_empty_lines() {
         scans: Scans::default(),
         served: Currents::default(),
         has_raw_writes: false,
+        is_paused: Arc::default(),
         running: Running::default(),
         stopping,
         alive_every: Duration::from_millis(1),
