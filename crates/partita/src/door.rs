@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::Args;
@@ -35,18 +34,7 @@ use crate::demo::Stages;
 use crate::output;
 use crate::secret_file;
 use crate::source::Source;
-use crate::store;
-
-/// How often a store that another process has open is tried again: a command has it open for a
-/// moment, and a server has a socket as soon as it has started.
-pub(crate) const ATTEMPTS: u32 = 100;
-/// The pause in between.
-pub(crate) const PAUSE: Duration = Duration::from_millis(100);
-
-/// What is said of a process that has the store open and has no socket there.
-pub(crate) const NO_SOCKET: &str = "another process has the store open and takes no commands there: \
-                                    wait until that command is done, or ask the server with \
-                                    --server URL";
+use crate::turn::Turn;
 
 /// Where the data of a design is reached.
 #[derive(Debug, Args)]
@@ -219,9 +207,8 @@ impl<'f> Door<'f> {
         let data = &self.flags.secret.data;
         let is_shared = self.place.is_some_and(StoreFlags::is_shared);
         let has_own_secret = self.place.is_none() && self.flags.secret.secret_file.is_some();
-        let mut attempt = 0;
+        let mut turn = Turn::default();
         loop {
-            attempt += 1;
             #[cfg(unix)]
             if !is_shared
                 && !has_own_secret
@@ -230,13 +217,8 @@ impl<'f> Door<'f> {
                 return Ok(Opened::Socket(stream));
             }
             match self.open_store(needed, design).await {
-                Err(error) if store::is_in_use(&error) => {
-                    if attempt == ATTEMPTS {
-                        return Err(error.context(NO_SOCKET));
-                    }
-                    tokio::time::sleep(PAUSE).await;
-                }
-                store => return Ok(Opened::Here(Box::new(self.installation(store?)?))),
+                Ok(store) => return Ok(Opened::Here(Box::new(self.installation(store)?))),
+                Err(error) => turn.wait(error).await?,
             }
         }
     }

@@ -85,6 +85,7 @@ mod socket;
 mod source;
 mod store;
 mod token;
+mod turn;
 mod verify;
 mod watch;
 

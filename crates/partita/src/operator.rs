@@ -6,8 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::door::{ATTEMPTS, NO_SOCKET, PAUSE};
-use crate::store;
+use crate::turn::Turn;
 
 /// Who carries a command out.
 pub(crate) enum Reached<O, T> {
@@ -30,20 +29,14 @@ where
     E: DeserializeOwned,
     O: DeserializeOwned,
 {
-    let mut attempt = 0;
+    let mut turn = Turn::default();
     loop {
-        attempt += 1;
         if let Some(outcome) = ask(data, name, request, show).await? {
             return Ok(Reached::Asked(outcome));
         }
         match open() {
-            Err(error) if store::is_in_use(&error) => {
-                if attempt == ATTEMPTS {
-                    return Err(error.context(NO_SOCKET));
-                }
-                tokio::time::sleep(PAUSE).await;
-            }
-            opened => return Ok(Reached::Opened(opened?)),
+            Ok(opened) => return Ok(Reached::Opened(opened)),
+            Err(error) => turn.wait(error).await?,
         }
     }
 }

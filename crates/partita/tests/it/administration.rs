@@ -293,6 +293,26 @@ fn what_waits_in_a_restored_directory_is_told_alike() {
     assert_eq!(ask(), alone);
 }
 
+/// A command waits for its turn, and says so where another one has the store open for longer.
+#[tokio::test]
+async fn a_command_waits_for_the_store() {
+    let data = filled();
+    let options = Options::new(std::sync::Arc::new(SystemClock)).upkeep(Upkeep::OnRequest);
+    let store = EngineStore::open(&data.path().join("store"), options).unwrap();
+    let mut command = Command::new(BINARY);
+    command.args(["jobs", "stories", "--data"]).arg(data.path());
+    let piped = std::process::Stdio::piped;
+    let command = command.stdout(piped()).stderr(piped());
+    let waiting = command.spawn().unwrap();
+    // More than a moment.
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    drop(store);
+    let output = waiting.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("this waits for it"), "{said}");
+}
+
 /// Sixteen at once, with a server and without one.
 #[test]
 fn sixteen_commands_at_once() {
