@@ -32,6 +32,8 @@ const WAY: &str = "way";
 const PLACE: &str = "place";
 /// The attribute with the time at which it began.
 const SINCE: &str = "since";
+/// The attribute that says that mails, events and schedules waited before.
+const WAITED: &str = "waited";
 
 /// What a copy or an import has made of tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +44,8 @@ pub struct Moving {
     pub place: String,
     /// Since when.
     pub since: String,
+    /// Whether mails, events and schedules waited for the operator before the mark was written.
+    pub waited: bool,
 }
 
 /// Which way data goes.
@@ -70,7 +74,9 @@ impl Way {
 
 impl fmt::Display for Moving {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Moving { way, place, since } = self;
+        let Moving {
+            way, place, since, ..
+        } = self;
         match way {
             Way::In => write!(
                 f,
@@ -108,6 +114,9 @@ impl Moving {
         item.insert(WAY, self.way.word().into());
         item.insert(PLACE, self.place.as_str().into());
         item.insert(SINCE, self.since.as_str().into());
+        if self.waited {
+            item.insert(WAITED, Value::Bool(true));
+        }
         item
     }
 
@@ -119,6 +128,7 @@ impl Moving {
             way: ways.into_iter().find(|one| one.word() == way)?,
             place: text(PLACE)?.to_owned(),
             since: text(SINCE)?.to_owned(),
+            waited: item.get(WAITED) == Some(&Value::Bool(true)),
         })
     }
 

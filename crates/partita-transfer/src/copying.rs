@@ -66,8 +66,10 @@ pub struct Marks {
     pub arriving: Item,
     /// The source was left.
     pub gone: Item,
-    /// The target is whole, and the source is used as well.
-    pub beside: Item,
+    /// What the source has there before it is left.
+    pub before: Option<Item>,
+    /// What the target has there once it is whole.
+    pub whole: Option<Item>,
 }
 
 /// A copy.
@@ -158,7 +160,7 @@ impl Copying {
                     .await?;
                 let concluded = self.conclude(&mut pages).await;
                 if concluded.is_err() {
-                    self.remove_mark(&**source, TransferError::Source).await?;
+                    self.come_back(&**source).await?;
                 }
                 concluded
             }
@@ -177,12 +179,8 @@ impl Copying {
         };
         // One mark takes the place of the other, so that there is no moment without.
         let target = &*self.target;
-        if self.switches {
-            self.remove_mark(target, TransferError::Target).await?;
-        } else {
-            self.put_mark(target, &self.marks.beside, TransferError::Target)
-                .await?;
-        }
+        self.set_mark(target, self.marks.whole.as_ref(), TransferError::Target)
+            .await?;
         Ok(Copied {
             items,
             written: pages.written,
@@ -231,11 +229,29 @@ impl Copying {
         };
         if let Err(error) = followed.await {
             engine.thaw(&self.tables);
-            self.remove_mark(engine, TransferError::Source).await?;
+            self.come_back(engine).await?;
             return Err(error);
         }
         // From here on the target is whole: the source stays frozen, whatever happens.
         Ok(self.clock.now_millis() - begun)
+    }
+
+    /// Marks the source as it was before it was left.
+    async fn come_back(&self, source: &dyn Store) -> Result<(), TransferError> {
+        let before = self.marks.before.as_ref();
+        self.set_mark(source, before, TransferError::Source).await
+    }
+
+    async fn set_mark(
+        &self,
+        store: &dyn Store,
+        mark: Option<&Item>,
+        failed: fn(partita_store::StoreError) -> TransferError,
+    ) -> Result<(), TransferError> {
+        match mark {
+            Some(mark) => self.put_mark(store, mark, failed).await,
+            None => self.remove_mark(store, failed).await,
+        }
     }
 
     async fn put_mark(

@@ -6,8 +6,10 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `copy` | the command, and a copy that is carried out |
+//! | `copy::inherited` | what a copy has of its source beside the tables |
 //! | `copy::reopening` | a switch that is taken back |
 
+mod inherited;
 pub(crate) mod reopening;
 
 use std::path::PathBuf;
@@ -174,6 +176,8 @@ pub(crate) struct Copied {
     /// The commit of the embedded source that the target is equal to.
     commit: Option<u64>,
     switch_millis: Option<i64>,
+    /// Whether mails, events and schedules of the copy wait for the operator.
+    waits: bool,
 }
 
 /// Copies, or takes a switch back.
@@ -242,10 +246,7 @@ impl Copied {
         );
         let Some(millis) = self.switch_millis else {
             text += "both can be used, and are no longer kept equal\n";
-            text += &format!(
-                "mails, events and schedules of the copy wait until `partita outbox {name} resume` there\n"
-            );
-            return text;
+            return text + &self.told_of_waiting();
         };
         text +=
             &format!("{from} takes no more writes of {name}: nobody could write for {millis} ms\n");
@@ -263,7 +264,17 @@ impl Copied {
         if !design.buckets.is_empty() {
             text += "the files of its buckets stay where they are: move a directory of files by hand if --data is another\n";
         }
-        text
+        text + &self.told_of_waiting()
+    }
+
+    fn told_of_waiting(&self) -> String {
+        if !self.waits {
+            return String::new();
+        }
+        format!(
+            "mails, events and schedules of the copy wait until `partita outbox {} resume` there\n",
+            self.design
+        )
     }
 }
 
@@ -296,19 +307,47 @@ async fn reach(copy: &Copy, show: &mut (dyn FnMut(Step) + Send)) -> Result<Copie
 pub(crate) async fn carry_out(
     copy: &Copy,
     source: partita_transfer::Source,
+    on_step: impl FnMut(Step) -> Result<(), Failure> + Send,
+) -> Result<Copied, Failure> {
+    let failed = |error: anyhow::Error| Failure::new(format!("{error:#}"));
+    inherited::keep_era(copy).map_err(failed)?;
+    let target = copy.to.fill().await.map_err(failed)?;
+    demand_free(copy, source.store(), target.clone()).await?;
+    fill(copy, source, target, on_step).await
+}
+
+/// Copies into tables that are free for it.
+async fn fill(
+    copy: &Copy,
+    source: partita_transfer::Source,
+    target: Arc<dyn Store>,
     mut on_step: impl FnMut(Step) -> Result<(), Failure> + Send,
 ) -> Result<Copied, Failure> {
-    let opened = copy.to.fill().await;
-    let target = opened.map_err(|error| Failure::new(format!("{error:#}")))?;
-    demand_free(copy, source.store(), target.clone()).await?;
+    let waiting = inherited::waiting(copy, source.store()).await?;
     let clock = Arc::new(SystemClock);
     let since = time::format_millis(clock.now_millis());
     let mark = |way, place: &Place| {
         let place = place.name();
         let since = since.clone();
-        Moving { way, place, since }
+        Moving {
+            way,
+            place,
+            since,
+            waited: false,
+        }
     };
-    let gone = mark(Way::Out, &copy.to);
+    let gone = Moving {
+        waited: waiting.is_some(),
+        ..mark(Way::Out, &copy.to)
+    };
+    let whole = if copy.switches {
+        waiting
+    } else {
+        Some(mark(Way::Beside, &copy.from))
+    };
+    let waits = whole.is_some();
+    let before = Moving::read(&copy.of.sidecar, source.store()).await?;
+    let before = before.filter(|mark| mark.way == Way::Beside);
     let copying = Copying {
         source,
         target,
@@ -318,7 +357,8 @@ pub(crate) async fn carry_out(
             key: Moving::key(),
             arriving: mark(Way::In, &copy.from).item(),
             gone: gone.item(),
-            beside: mark(Way::Beside, &copy.from).item(),
+            before: before.as_ref().map(Moving::item),
+            whole: whole.as_ref().map(Moving::item),
         },
         switches: copy.switches,
         reason: format!("`{}` takes no writes here: {gone}", copy.of.design),
@@ -339,6 +379,7 @@ pub(crate) async fn carry_out(
         comparisons: copied.rounds,
         commit: copied.commit,
         switch_millis: copied.switch_millis,
+        waits,
     })
 }
 

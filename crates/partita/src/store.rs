@@ -238,6 +238,11 @@ impl From<Arc<dyn Store>> for ServedStore {
 /// The directory of the embedded store in a data directory.
 const STORE: &str = "store";
 
+/// Whether a data directory has a store.
+pub(crate) fn is_at(data: &Path) -> bool {
+    EngineStore::is_at(&place(data))
+}
+
 /// Where the embedded store of a data directory is.
 pub(crate) fn place(data: &Path) -> PathBuf {
     data.join(STORE)

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use partita_core::{Item, Value};
 use partita_engine::{EngineStore, Options};
 use partita_store::capacity::Metered;
 use partita_store::request::{
-    BatchWrite, BatchWriteItem, CreateTable, PutItem, ReturnValues, Scan,
+    BatchWrite, BatchWriteItem, CreateTable, DeleteItem, Page, PutItem, ReturnValues, Scan,
 };
 use partita_store::surroundings::SystemClock;
 use partita_store::table::{KeySchema, TableName, string_key};
@@ -38,13 +38,14 @@ fn mark(word: &str) -> Item {
     item
 }
 
-fn marks() -> Marks {
+fn marks(switches: bool) -> Marks {
     Marks {
         table: name(),
         key: string_key(("PK", "MARK"), ("SK", "MARK")),
         arriving: mark("arriving"),
         gone: mark("gone"),
-        beside: mark("beside"),
+        before: None,
+        whole: (!switches).then(|| mark("beside")),
     }
 }
 
@@ -74,7 +75,7 @@ impl Scene {
             source: Source::Embedded(self.source.clone()),
             target,
             tables: vec![name()],
-            marks: marks(),
+            marks: marks(switches),
             switches,
             reason: "it has moved".to_owned(),
             clock: Arc::new(SystemClock),
@@ -199,6 +200,80 @@ async fn a_copy_that_is_left_goes_on_the_next_time() {
     assert_equal(&*scene.source, &*target).await;
     let found = contents(&*target).await;
     assert!(found.values().all(|item| item.get("word").is_none()));
+}
+
+/// A target that fails once it was compared; the source is written to at that moment.
+struct Failing {
+    inner: ModelStore,
+    source: Arc<dyn Store>,
+    has_failed: AtomicBool,
+}
+
+impl Failing {
+    fn refuse(&self) -> StoreResult<()> {
+        if self.has_failed.load(Ordering::Relaxed) {
+            return Err(StoreError::validation("the target is gone"));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Layer for Failing {
+    fn inner(&self) -> &dyn Store {
+        &self.inner
+    }
+
+    async fn scan(&self, scan: Scan) -> StoreResult<Metered<Page>> {
+        if scan.limit.is_none() {
+            put(&*self.source, item(1, "late")).await;
+            self.has_failed.store(true, Ordering::Relaxed);
+        }
+        self.inner.scan(scan).await
+    }
+
+    async fn batch_write_item(
+        &self,
+        request: BatchWriteItem,
+    ) -> StoreResult<Metered<Vec<BatchWrite>>> {
+        self.refuse()?;
+        self.inner.batch_write_item(request).await
+    }
+
+    async fn delete_item(
+        &self,
+        request: DeleteItem,
+        returns: ReturnValues,
+    ) -> StoreResult<Metered<Option<Item>>> {
+        self.refuse()?;
+        self.inner.delete_item(request, returns).await
+    }
+}
+
+/// Where a switch comes to nothing, the source has the mark of before, and what waits by it goes on
+/// waiting.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_that_fails_leaves_the_mark_of_before() {
+    let scene = Scene::new(300).await;
+    let other: Arc<dyn Store> = Arc::new(ModelStore::default());
+    scene.copy(other.clone(), false).await.unwrap();
+    for source in [
+        Source::Embedded(scene.source.clone()),
+        Source::Other(other.clone()),
+    ] {
+        put(&*source.store(), mark("waits")).await;
+        let target = Arc::new(Failing {
+            inner: ModelStore::default(),
+            source: source.store(),
+            has_failed: AtomicBool::new(false),
+        });
+        let mut copying = scene.copying(target, true);
+        copying.source = source.clone();
+        copying.marks.before = Some(mark("waits"));
+        copying.carry_out(&mut |_| Ok(())).await.unwrap_err();
+        let found = contents(&*source.store()).await;
+        assert!(found.values().any(|item| *item == mark("waits")));
+    }
 }
 
 /// A planted mistake: a target that says that it has written, and has not.

@@ -162,6 +162,7 @@ impl Reopen {
             way,
             place,
             since: time::format_millis(SystemClock.now_millis()),
+            waited: false,
         };
         let put = PutItem::new(self.of.sidecar.clone(), mark.item());
         store.put_item(put, ReturnValues::None).await?;

@@ -322,6 +322,7 @@ impl Arriving {
             way,
             place: self.place.clone(),
             since: time::format_millis(SystemClock.now_millis()),
+            waited: false,
         };
         let put = PutItem::new(self.of.sidecar.clone(), mark.item());
         store.put_item(put, ReturnValues::None).await?;

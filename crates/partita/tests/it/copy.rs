@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -337,19 +337,54 @@ async fn to_dynamodb_under_writes_and_back() {
     assert!(refused.contains("was moved to"), "{refused}");
 }
 
+/// Runs a command in a folder: whether it succeeds, and what it says.
+fn run_in(folder: &Path, line: &str) -> (bool, String) {
+    let mut command = Command::new(BINARY);
+    command.args(line.split(' ')).env_remove("TABLE_NAME");
+    let output = command.current_dir(folder).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+/// What waits in the source because another store may have sent it waits in a copy that takes its place,
+/// too; and what ended before a restore counts again in no copy.
+#[test]
+fn a_copy_waits_as_its_source_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |line: &str| run_in(folder.path(), line);
+    let said = |line: &str| {
+        let (is_done, said) = run(line);
+        assert!(is_done, "{line}: {said}");
+        said
+    };
+    said("demo stories --data one");
+    said("copy stories --from one --to two");
+    let told = said("copy stories --from two --to three --switch");
+    assert!(told.contains("outbox stories resume"), "{told}");
+    let told = said("outbox stories --data three");
+    assert!(told.contains("it is used beside"), "{told}");
+    said("backup target --data one");
+    said("restore target --into four");
+    let told = said("copy stories --from four --to five --switch");
+    assert!(told.contains("outbox stories resume"), "{told}");
+    let told = said("outbox stories --data five");
+    assert!(told.contains("was restored from"), "{told}");
+    let era = |data: &str| {
+        let mark = fs::read(folder.path().join(data).join("restored")).unwrap();
+        serde_json::from_slice::<Json>(&mark).unwrap()["era"].clone()
+    };
+    assert_eq!(era("five"), era("four"));
+    said("restore target --into six");
+    let (is_done, told) = run("copy stories --from six --to one --replace");
+    assert!(!is_done && told.contains("a store of its own"), "{told}");
+    said("verify stories --data one");
+}
+
 /// Without a server, into another directory; interrupted by nobody, refused where it must be.
 #[tokio::test(flavor = "multi_thread")]
 async fn between_directories() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |line: &str| {
-        let output = Command::new(BINARY)
-            .args(line.split(' '))
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        let text = [output.stdout, output.stderr].concat();
-        (output.status.success(), String::from_utf8(text).unwrap())
-    };
+    let run = |line: &str| run_in(folder.path(), line);
     assert!(run("demo stories --data one").0);
     let (is_done, said) = run("copy stories --from one --to two");
     assert!(is_done && said.contains("both can be used"), "{said}");

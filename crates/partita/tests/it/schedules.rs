@@ -192,6 +192,7 @@ async fn a_copy_waits_beside_the_other_store() {
         way: Way::Beside,
         place: "/srv/one".to_owned(),
         since: "2036-01-31T08:00:00.000Z".to_owned(),
+        waited: false,
     };
     let sidecar = format!("{table}-partita");
     let put = PutItem::new(sidecar.parse().unwrap(), mark.item());
