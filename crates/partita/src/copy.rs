@@ -1,14 +1,16 @@
 //! `partita copy`: the data of a design in another store.
 //!
 //! A server that has the source open carries it out, because it alone knows what is written meanwhile;
-//! without one this process does. A source in DynamoDB is read by this process.
+//! or else the server that has the target open; without one this process does.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `copy` | the command, and a copy that is carried out |
+//! | `copy::arriving` | a copy into the store of a running server |
 //! | `copy::inherited` | what a copy has of its source beside the tables |
 //! | `copy::reopening` | a switch that is taken back |
 
+pub(crate) mod arriving;
 mod inherited;
 pub(crate) mod reopening;
 
@@ -278,8 +280,11 @@ impl Copied {
     }
 }
 
-/// Has the copy carried out by the server that has the source open, or carries it out here.
+/// Has the copy carried out by the server that has one of the two stores open, or carries it out here.
 async fn reach(copy: &Copy, show: &mut (dyn FnMut(Step) + Send)) -> Result<Copied> {
+    if let Some(copied) = arriving::ask(copy, show).await? {
+        return Ok(copied);
+    }
     let data = match &copy.from {
         Place::Dynamodb { .. } => {
             let source = partita_transfer::Source::Other(copy.from.fill().await?);

@@ -41,6 +41,22 @@ where
     }
 }
 
+/// Whether a server takes commands in a data directory.
+#[cfg(unix)]
+pub(crate) async fn is_served(data: &Path) -> Result<bool> {
+    Ok(crate::socket::connect(data).await?.is_some())
+}
+
+/// Elsewhere servers have no sockets.
+#[cfg(not(unix))]
+#[expect(
+    clippy::unused_async,
+    reason = "with sockets there is something to wait for"
+)]
+pub(crate) async fn is_served(_: &Path) -> Result<bool> {
+    Ok(false)
+}
+
 /// Has a command carried out by the server that has the store of a directory open; none if there is
 /// no such server.
 #[cfg(unix)]

@@ -262,6 +262,16 @@ async fn operate(
                 copy::carry_out(&asked, source, on_step).await
             }),
         },
+        copy::arriving::NAME => match serde_json::from_slice::<copy::Copy>(&body) {
+            Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
+            Ok(asked) => {
+                let work = installation.clone();
+                operator::answer(&installation, move |events| async move {
+                    let on_step = move |step| events.offer(step).map_err(Failure::from);
+                    copy::arriving::carry_out(&asked, kept.engine, &work, on_step).await
+                })
+            }
+        },
         export::NAME => match serde_json::from_slice::<export::ExportItems>(&body) {
             Err(error) => refusal(StatusCode::BAD_REQUEST, &error.to_string()),
             Ok(asked) => operator::answer(&installation, move |events| async move {

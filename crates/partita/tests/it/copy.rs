@@ -346,6 +346,46 @@ fn run_in(folder: &Path, line: &str) -> (bool, String) {
     (output.status.success(), String::from_utf8(text).unwrap())
 }
 
+/// A server that has the target open carries the copy out, where nobody has to know of it: it does not
+/// serve the design, and no server has the source open.
+#[test]
+fn into_the_store_of_a_running_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |line: &str| run_in(folder.path(), line);
+    for line in ["demo stories --data one", "demo storyhub --data two"] {
+        assert!(run(line).0);
+    }
+    let server = Server::start(&folder.path().join("two"), &["storyhub"]);
+    let done = |line: &str| {
+        let (is_done, said) = run(line);
+        assert!(is_done, "{line}: {said}");
+        said
+    };
+    let refused = |line: &str, reason: &str| {
+        let (is_done, said) = run(line);
+        assert!(!is_done && said.contains(reason), "{line}: {said}");
+    };
+    let said = done("copy stories --from one --to two");
+    assert!(said.contains("both can be used"), "{said}");
+    done("verify stories --data two");
+    refused("copy stories --from one --to two", "--replace");
+    done("verify stories --data two");
+    done("copy stories --from one --to two --replace --switch");
+    done("verify stories --data two");
+    done("verify storyhub --data two");
+    refused("verify stories --data one", "was moved to");
+    // What is served stays as it is.
+    assert!(run("demo storyhub --data three").0);
+    let line = "copy storyhub --from three --to two --replace";
+    refused(line, "serves the table");
+    let other = Server::start(&folder.path().join("three"), &["storyhub"]);
+    refused(line, "servers have both");
+    assert_eq!(other.stop(), Some(0));
+    assert_eq!(server.stop(), Some(0));
+    let server = Server::start(&folder.path().join("two"), &["stories", "storyhub"]);
+    assert_eq!(server.stop(), Some(0));
+}
+
 /// What waits in the source because another store may have sent it waits in a copy that takes its place,
 /// too; and what ended before a restore counts again in no copy.
 #[test]
