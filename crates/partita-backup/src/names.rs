@@ -118,6 +118,17 @@ pub(crate) fn parse(name: &str) -> Option<(ChainName, Kind)> {
     Some((chain, kind))
 }
 
+/// Bytes of an object of this name at most, far above what is written. Whoever can write to a target
+/// could otherwise have a restore fill the memory.
+pub(crate) fn bytes_max(name: &str) -> u64 {
+    const MB: u64 = 1_048_576;
+    match parse(name) {
+        Some((_, Kind::Head | Kind::Secret | Kind::Manifest { .. })) => MB,
+        Some((_, Kind::Piece { .. } | Kind::Part { .. })) => 32 * MB,
+        _ => 1_024 * MB,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,7 @@ pub mod s3;
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
@@ -14,6 +14,7 @@ use partita_store::Entropy as _;
 use partita_store::surroundings::SystemEntropy;
 
 use crate::error::BackupError;
+use crate::names;
 use crate::sealing::hex;
 
 /// Where objects are: names, and bytes that never change.
@@ -23,7 +24,8 @@ pub trait Target: fmt::Debug + Send + Sync {
     /// returns. One that is there stays as it is: [`BackupError::Exists`].
     async fn put(&self, name: &str, bytes: Bytes) -> Result<(), BackupError>;
 
-    /// The bytes of an object, or [`BackupError::Missing`].
+    /// The bytes of an object, or [`BackupError::Missing`]. One that is larger than any of its name is
+    /// damaged, and not read.
     async fn get(&self, name: &str) -> Result<Bytes, BackupError>;
 
     /// The names of the objects below a prefix that ends in `/`, with their sizes, in their order.
@@ -53,6 +55,16 @@ pub(crate) async fn put_once(
         Err(BackupError::Exists { .. }) if target.get(name).await? == *bytes => Ok(()),
         put => put,
     }
+}
+
+/// Refuses an object that is larger than any of its name.
+pub(crate) fn demand_bounded(name: &str, bytes: u64) -> Result<(), BackupError> {
+    let max = names::bytes_max(name);
+    if bytes <= max {
+        return Ok(());
+    }
+    let reason = format!("it has {bytes} bytes, and an object of this name has at most {max}");
+    Err(BackupError::damaged(name, reason))
 }
 
 /// Objects in a directory: files, 0600 in directories of 0700.
@@ -116,13 +128,28 @@ impl Target for DirectoryTarget {
 
     async fn get(&self, name: &str) -> Result<Bytes, BackupError> {
         let path = self.path(name)?;
-        let read = on_blocking_thread(move || fs::read(path)).await;
-        read.map(Bytes::from).map_err(|error| match error.kind() {
+        let max = names::bytes_max(name);
+        let read = on_blocking_thread(move || {
+            // What is no file may never end.
+            let found = fs::metadata(&path)?;
+            let mut bytes = Vec::new();
+            if found.is_file() && found.len() <= max {
+                File::open(&path)?.take(max).read_to_end(&mut bytes)?;
+            }
+            Ok((found, bytes))
+        });
+        let read = read.await.map_err(|error| match error.kind() {
             ErrorKind::NotFound => BackupError::Missing {
                 name: name.to_owned(),
             },
             _ => failed(name, &error),
-        })
+        });
+        let (found, bytes) = read?;
+        if !found.is_file() {
+            return Err(BackupError::damaged(name, "it is no file"));
+        }
+        demand_bounded(name, found.len())?;
+        Ok(Bytes::from(bytes))
     }
 
     async fn list(&self, prefix: &str) -> Result<Vec<Listed>, BackupError> {
@@ -288,6 +315,28 @@ mod tests {
         let missing = target.get("chains/1/x").await;
         assert!(matches!(missing, Err(BackupError::Missing { .. })));
         assert!(target.get("../secret").await.is_err());
+    }
+
+    /// What somebody else has put in the place of an object fills no memory, and nobody waits for it.
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn what_is_no_object_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = DirectoryTarget::new(folder.path());
+        let large = "chains/000001/bases/00000000000000000001-00000001/000000";
+        target.put(large, Bytes::from_static(b"x")).await.unwrap();
+        let file = File::options().write(true).open(folder.path().join(large));
+        file.unwrap().set_len(1 << 40).unwrap();
+        let pipe = "chains/000001/chain.json";
+        let made = std::process::Command::new("mkfifo")
+            .arg(folder.path().join(pipe))
+            .status();
+        assert!(made.unwrap().success());
+        for (name, reason) in [(large, "at most 33554432"), (pipe, "it is no file")] {
+            let read = target.get(name).await.unwrap_err();
+            assert!(matches!(read, BackupError::Damaged { .. }), "{read}");
+            assert!(read.to_string().contains(reason), "{read}");
+        }
     }
 
     /// Backups at the same time, each with a target of its own on the same directory.

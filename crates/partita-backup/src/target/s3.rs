@@ -8,7 +8,7 @@ use futures::TryStreamExt as _;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode, PutOptions};
 
-use super::{Listed, Target};
+use super::{Listed, Target, demand_bounded};
 use crate::error::BackupError;
 
 /// Objects below a prefix of a bucket.
@@ -47,6 +47,7 @@ impl Target for S3Target {
     async fn get(&self, name: &str) -> Result<Bytes, BackupError> {
         let got = self.store.get(&self.path(name)).await;
         let got = got.map_err(|error| failed(name, &error))?;
+        demand_bounded(name, got.meta.size)?;
         got.bytes().await.map_err(|error| failed(name, &error))
     }
 
