@@ -1,6 +1,6 @@
 //! The trip of a request.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, RETRY_AFTER};
@@ -17,6 +17,7 @@ use crate::messages;
 use crate::metrics::RequestMeters;
 use crate::ops::{self, Context, unknown_operation};
 use crate::partiql::NextTokens;
+use crate::recovery::Recovery;
 use crate::refusal::{Fault, Refusal};
 use crate::request_ids::RequestIds;
 use crate::sigv4::{self, Admission, Credentials};
@@ -45,6 +46,7 @@ pub struct Endpoint {
     cache: ExpressionCache,
     next_tokens: NextTokens,
     meters: RequestMeters,
+    recovery: OnceLock<Arc<dyn Recovery>>,
 }
 
 /// What a request came to.
@@ -83,7 +85,13 @@ impl Endpoint {
             cache: ExpressionCache::default(),
             next_tokens: NextTokens::new(&*entropy),
             meters: RequestMeters::default(),
+            recovery: OnceLock::new(),
         }
+    }
+
+    /// Has it tell of the backup behind the server. The first one that is given counts.
+    pub fn tell_of(&self, recovery: Arc<dyn Recovery>) {
+        let _ = self.recovery.set(recovery);
     }
 
     /// What is known of a request by its head; an answer, where it is refused whatever its body is.
@@ -186,6 +194,7 @@ impl Endpoint {
             cache: &self.cache,
             next_tokens: &self.next_tokens,
             host: head.headers.get(HOST).and_then(|it| it.to_str().ok()),
+            recovery: self.recovery.get().map(|it| &**it),
         };
         ops::run(verified, target, context, &body).await
     }

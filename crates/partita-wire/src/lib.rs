@@ -61,10 +61,12 @@ mod neighbour;
 mod ops;
 mod parameters;
 mod partiql;
+pub mod recovery;
 mod refusal;
 mod request_ids;
 pub mod sigv4;
 
 pub use body::BODY_BYTES_MAX;
 pub use endpoint::Endpoint;
+pub use recovery::Recovery;
 pub use sigv4::{Admission, Credentials};

@@ -179,6 +179,14 @@ pub(crate) fn table_not_found(table: &TableName) -> String {
     format!("Requested resource not found: Table: {table} not found")
 }
 
+pub(crate) fn no_such_table(table: &TableName) -> String {
+    format!("Table not found: {table}")
+}
+
+/// What the service says of recovery, and what to do here.
+pub(crate) const NO_BACKUP: &str = "Backups have not yet been enabled for this table: they are of the whole server, which is to be started with --backup TARGET";
+pub(crate) const BACKUP_OF_THE_SERVER: &str = "The backup is of the whole server, and no table can be taken out of it: start the server without --backup to end it";
+
 pub(crate) const NO_TAGS: &str = "Atleast one Tag needs to be provided as Input.";
 pub(crate) const NO_TAG_KEYS: &str = "Atleast one Tag Key needs to be provided as Input.";
 pub(crate) const NO_TAG_KEY: &str = "The Tag Key provided is invalid, Key: null";

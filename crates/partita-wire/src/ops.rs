@@ -2,7 +2,7 @@
 //! which are pure, and `run`, which puts a store between them.
 //!
 //! To add one, add its file, its line in [`run`] and its name in [`NAMES`]. What has no line is an
-//! UnknownOperationException: backups, import and export, and what exists only in
+//! UnknownOperationException: backups on demand, import and export, and what exists only in
 //! Amazon's cloud.
 
 mod batch_execute_statement;
@@ -10,6 +10,7 @@ mod batch_get_item;
 mod batch_write_item;
 mod collections;
 mod consumed;
+mod continuous_backups;
 mod create_table;
 mod delete_item;
 mod delete_table;
@@ -51,6 +52,7 @@ use partita_store::Store;
 
 use crate::messages;
 use crate::partiql::NextTokens;
+use crate::recovery::Recovery;
 use crate::refusal::{Fault, Refusal};
 use crate::sigv4::Verified;
 
@@ -64,6 +66,8 @@ pub(crate) struct Context<'a> {
     pub(crate) next_tokens: &'a NextTokens,
     /// What the client calls this server.
     pub(crate) host: Option<&'a str>,
+    /// The backup behind the server, if there is one.
+    pub(crate) recovery: Option<&'a dyn Recovery>,
 }
 
 /// The version of the API that a target begins with.
@@ -72,13 +76,14 @@ const DYNAMODB: &str = "DynamoDB_20120810";
 const STREAMS: &str = "DynamoDBStreams_20120810";
 
 /// The names of the operations, for metrics.
-pub(crate) const NAMES: [&str; 30] = [
+pub(crate) const NAMES: [&str; 32] = [
     "BatchExecuteStatement",
     "BatchGetItem",
     "BatchWriteItem",
     "CreateTable",
     "DeleteItem",
     "DeleteTable",
+    "DescribeContinuousBackups",
     "DescribeEndpoints",
     "DescribeLimits",
     "DescribeTable",
@@ -96,6 +101,7 @@ pub(crate) const NAMES: [&str; 30] = [
     "TransactGetItems",
     "TransactWriteItems",
     "UntagResource",
+    "UpdateContinuousBackups",
     "UpdateItem",
     "UpdateTable",
     "UpdateTimeToLive",
@@ -119,6 +125,9 @@ pub(crate) async fn run(
         (DYNAMODB, "CreateTable") => create_table::run(context, body).await,
         (DYNAMODB, "DeleteItem") => delete_item::run(context, body).await,
         (DYNAMODB, "DeleteTable") => delete_table::run(context, body).await,
+        (DYNAMODB, "DescribeContinuousBackups") => {
+            continuous_backups::describe(context, body).await
+        }
         (DYNAMODB, "DescribeEndpoints") => describe_endpoints::run(context.host, body),
         (DYNAMODB, "DescribeLimits") => describe_limits::run(body),
         (DYNAMODB, "DescribeTable") => describe_table::run(context, body).await,
@@ -136,6 +145,7 @@ pub(crate) async fn run(
         (DYNAMODB, "TransactGetItems") => transact_get_items::run(context, body).await,
         (DYNAMODB, "TransactWriteItems") => transact_write_items::run(context, body).await,
         (DYNAMODB, "UntagResource") => untag_resource::run(context, body).await,
+        (DYNAMODB, "UpdateContinuousBackups") => continuous_backups::update(context, body).await,
         (DYNAMODB, "UpdateItem") => update_item::run(context, body).await,
         (DYNAMODB, "UpdateTable") => update_table::run(context, body).await,
         (DYNAMODB, "UpdateTimeToLive") => update_time_to_live::run(context, body).await,

@@ -49,6 +49,8 @@ pub(crate) enum Fault {
     ResourceInUse,
     LimitExceeded,
     PolicyNotFound,
+    TableNotFound,
+    ContinuousBackupsUnavailable,
     ExpiredIterator,
     TrimmedDataAccess,
     ConditionalCheckFailed,
@@ -68,7 +70,7 @@ const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810#";
 
 impl Fault {
     /// All of them, in their order.
-    pub(crate) const ALL: [Fault; 23] = [
+    pub(crate) const ALL: [Fault; 25] = [
         Fault::Validation,
         Fault::Serialization,
         Fault::UnknownOperation,
@@ -81,6 +83,8 @@ impl Fault {
         Fault::ResourceInUse,
         Fault::LimitExceeded,
         Fault::PolicyNotFound,
+        Fault::TableNotFound,
+        Fault::ContinuousBackupsUnavailable,
         Fault::ExpiredIterator,
         Fault::TrimmedDataAccess,
         Fault::ConditionalCheckFailed,
@@ -111,6 +115,10 @@ impl Fault {
             Fault::ResourceInUse => (DYNAMODB, "ResourceInUseException"),
             Fault::LimitExceeded => (DYNAMODB, "LimitExceededException"),
             Fault::PolicyNotFound => (DYNAMODB, "PolicyNotFoundException"),
+            Fault::TableNotFound => (DYNAMODB, "TableNotFoundException"),
+            Fault::ContinuousBackupsUnavailable => {
+                (DYNAMODB, "ContinuousBackupsUnavailableException")
+            }
             Fault::ExpiredIterator => (DYNAMODB, "ExpiredIteratorException"),
             Fault::TrimmedDataAccess => (DYNAMODB, "TrimmedDataAccessException"),
             Fault::ConditionalCheckFailed => (DYNAMODB, "ConditionalCheckFailedException"),

@@ -135,6 +135,9 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         .transpose()?;
     let backup = continuous::start(&flags, engine.clone(), removed.clone()).await?;
     let seen = backup.as_ref().map(|running| running.backup.clone());
+    if let (Some(endpoint), Some(backup)) = (&endpoint, &seen) {
+        endpoint.tell_of(Arc::new(backup.clone()));
+    }
     let watched = Watched::new(store, probe, endpoint.clone(), api, &installation);
     let watched = watched.with_backup(seen.clone());
     let routes = monitoring::router(watched.clone(), told(&flags));

@@ -13,12 +13,13 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use partita_backup::files::RemovedFiles;
 use partita_backup::shipping::{Step, ends_chain, is_hole};
-use partita_backup::{BackupError, Catalog, Shipper, Shipping, Target, retention};
+use partita_backup::{BackupError, BackupKey, Catalog, Shipper, Shipping, Target, retention};
 use partita_design::time;
 use partita_engine::{CommitId, EngineStore};
 use partita_store::Clock as _;
 use partita_store::exposition::Exposition;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
+use partita_wire::recovery::{Looked, Recovery};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -58,6 +59,8 @@ pub(crate) struct Backup {
     source: Arc<EngineStore>,
     target: String,
     state: Arc<Mutex<State>>,
+    place: Arc<dyn Target>,
+    key: Option<Arc<BackupKey>>,
 }
 
 #[derive(Debug, Default)]
@@ -184,6 +187,23 @@ pub(crate) struct Running {
     task: JoinHandle<()>,
 }
 
+/// The endpoint tells of all chains that can be read.
+impl Recovery for Backup {
+    fn moments(&self) -> Looked<'_> {
+        Box::pin(async {
+            let keys: Vec<_> = self.key.iter().cloned().collect();
+            let look = async {
+                let catalog = Catalog::read(&*self.place).await?;
+                catalog.summaries(&*self.place, &keys).await
+            };
+            let chains: Vec<_> = look.await.map_err(|error| error.to_string())?;
+            let moments = chains.iter().filter_map(|chain| chain.moments);
+            let times = moments.map(|(first, last)| (first.time_millis, last.time_millis));
+            Ok(times.reduce(|one, two| (one.0.min(two.0), one.1.max(two.1))))
+        })
+    }
+}
+
 impl Running {
     /// Ships what is left after the last request, if that takes a few seconds at most.
     pub(crate) async fn finish(mut self) {
@@ -220,8 +240,11 @@ pub(crate) async fn start(
         None => None,
         Some(data) => place::secret(data, key.as_deref())?,
     };
+    let target = place.open()?;
     let backup = Backup {
         source: source.clone(),
+        place: target.clone(),
+        key: key.clone(),
         target: place.name().to_owned(),
         state: Arc::new(Mutex::new(State {
             rested_millis: SystemClock.now_millis(),
@@ -229,7 +252,6 @@ pub(crate) async fn start(
         })),
     };
     let store = identity::of(&flags.secret.data)?;
-    let target = place.open()?;
     let looked = demand_store(&*target, &store).await;
     looked.with_context(|| format!("cannot back up to {}", place.name()))?;
     let shipping = Shipping {

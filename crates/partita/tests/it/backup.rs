@@ -529,6 +529,58 @@ async fn a_file_of_a_short_life_is_restored() {
     assert_eq!(walk(&data.join("kept-files")), Vec::<PathBuf>::new());
 }
 
+/// DynamoDB's clients are told of the backup behind the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_endpoint_tells_of_the_backup() {
+    let scene = Scene::new();
+    let ask = async |server: &Server, operation: &str, body: Json| -> (u16, Json) {
+        let request = Client::new().post(&server.base).json(&body);
+        let request = request
+            .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
+            .header("x-amz-date", "20260101T000000Z")
+            .header("authorization", "AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=any");
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    };
+    let told = |answer: &Json| {
+        let description = &answer["ContinuousBackupsDescription"];
+        description["PointInTimeRecoveryDescription"].clone()
+    };
+    let table = || json!({"TableName": "stories"});
+    let wished = |enabled: bool| json!({"TableName": "stories", "PointInTimeRecoverySpecification": {"PointInTimeRecoveryEnabled": enabled}});
+    let alone = scene.serve("data", &[]);
+    let (_, answer) = ask(&alone, "DescribeContinuousBackups", table()).await;
+    assert_eq!(told(&answer)["PointInTimeRecoveryStatus"], "DISABLED");
+    let (status, answer) = ask(&alone, "UpdateContinuousBackups", wished(true)).await;
+    let fault = answer["__type"].as_str().unwrap();
+    assert!(status == 400 && fault.ends_with("#ContinuousBackupsUnavailableException"));
+    assert_eq!(alone.stop(), Some(0));
+
+    let target = scene.path("target");
+    let server = scene.serve("data", &["--backup", target.to_str().unwrap()]);
+    scene.write(&server, 0..3).await;
+    scene.wait_for_backup();
+    for (operation, body) in [
+        ("DescribeContinuousBackups", table()),
+        ("UpdateContinuousBackups", wished(true)),
+    ] {
+        let (status, answer) = ask(&server, operation, body).await;
+        let told = told(&answer);
+        assert_eq!(
+            (status, &told["PointInTimeRecoveryStatus"]),
+            (200, &json!("ENABLED"))
+        );
+        let moment = |name: &str| told[name].as_f64().unwrap();
+        let (first, last) = (
+            moment("EarliestRestorableDateTime"),
+            moment("LatestRestorableDateTime"),
+        );
+        assert!(1.7e9 < first && first <= last, "{told}");
+    }
+    let (status, _) = ask(&server, "UpdateContinuousBackups", wished(false)).await;
+    assert_eq!(status, 400);
+}
+
 /// A target that cannot be written does not hold the server up, and is told.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_fails_is_told_and_holds_nobody_up() {
