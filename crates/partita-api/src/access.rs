@@ -283,6 +283,7 @@ fn ways<'d>(design: &'d Design, verb: Verb) -> Ways<'d> {
         Verb::Upsert(_) => Vec::new(),
         Verb::Delete(entity) => may(entity, Access::Delete),
         Verb::Restore(entity) => may(entity, Access::Restore),
+        Verb::Purge(entity) => may(entity, Access::Purge),
         Verb::Act { action, on } => {
             let found = match &design[action].on {
                 ActionOn::Items(_) => None,

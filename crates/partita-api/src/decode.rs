@@ -165,6 +165,14 @@ pub fn operation(
                 version: brought.conditions.version()?,
             })
         }
+        Verb::Purge(entity) => {
+            brought.no_parameters()?;
+            Ok(Operation::Purge {
+                identity: identity(entity),
+                entity: name(entity),
+                version: brought.conditions.version()?,
+            })
+        }
         Verb::Act { action, on } => {
             let on = on.map(|record| &design[record]);
             act(&design[action], on, found, brought)

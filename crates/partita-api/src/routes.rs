@@ -11,6 +11,7 @@
 //! | `PUT {Entity}/{identity…}` | create or change |
 //! | `DELETE {Entity}/{identity…}` | delete |
 //! | `POST {Entity}/{identity…}/restore` | restore, where a delete is soft |
+//! | `POST {Entity}/{identity…}/purge` | remove a deleted one for good, where a rule for that is written |
 //! | `POST {Entity}/{identity…}/{action}` | do something that has a name; also on a view's record |
 //! | `POST action/{action}` | the same, where the action finds its items |
 //! | `GET query/{pattern}` | query |
@@ -125,7 +126,8 @@ impl Target {
     pub fn takes_body(&self) -> bool {
         match self {
             Target::Operation(verb) => {
-                !verb.is_read() && !matches!(verb, Verb::Delete { .. } | Verb::Restore { .. })
+                let is_bare = matches!(verb, Verb::Delete(_) | Verb::Restore(_) | Verb::Purge(_));
+                !verb.is_read() && !is_bare
             }
             Target::Batch | Target::AskUpload { .. } | Target::Admin(_) => true,
             Target::Auth(request) => request.takes_body(),
@@ -333,6 +335,10 @@ fn of_entity(entity: &Record, routes: &mut Vec<Route>) {
         if entity.soft_delete.is_some() {
             let restore = Verb::Restore(entity.id);
             add(Method::POST, &item.below("restore"), "restore", restore);
+        }
+        if entity.has_purge_rule() {
+            let purge = Verb::Purge(entity.id);
+            add(Method::POST, &item.below("purge"), "purge", purge);
         }
     }
 }

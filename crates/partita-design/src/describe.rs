@@ -48,9 +48,9 @@ pub fn describe(design: &Design) -> Json {
             "about": schedule.about,
             "line": design.origin.line(&format!("schedule.{}", schedule.name)),
             "every": schedule.every.to_string(),
-            "when": schedule.when.as_ref().map(|when| &when.text),
+            "when": schedule.condition(),
             "of": design[schedule.over.record()].name,
-            "apply": design[schedule.apply].name,
+            "apply": schedule.action().map_or("purge", |action| &design[action].name),
         })).collect::<Vec<_>>(),
         "transactions": kernel::sizes(design).iter().map(|size| json!({
             "of": match &size.write {

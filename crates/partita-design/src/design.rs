@@ -60,7 +60,7 @@ pub use reference::{Argument, Finder, OnDelete, Ref, RefTarget, RefTo};
 pub use rules::{
     Access, AttributeRule, CallerSource, Callers, Limit, LimitRecord, Rule, RuleLine, Rules,
 };
-pub use schedule::{Every, Schedule, ScheduleOver};
+pub use schedule::{Chore, Every, Schedule, ScheduleOver};
 pub use table::{
     Bucket, Constants, Encryption, Index, IndexKey, KeyCase, KeyTemplates, KeyValue, Prefix,
     Projection, RecordIndex, Settings, Table,

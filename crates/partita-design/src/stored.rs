@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use partita_core::expression::{Found, Path, Scope, Step};
 use partita_core::{Map, Number, Value};
 
-use crate::design::{Access, Attribute, Record};
+use crate::design::{Access, Attribute, Record, Rule};
 use crate::nested;
 
 /// The attributes of a stored item of a record.
@@ -66,6 +66,11 @@ impl Record {
     pub fn is_deleted(&self, item: &Map) -> bool {
         let soft_delete = self.soft_delete.as_ref();
         soft_delete.is_some_and(|soft_delete| soft_delete.is_deleted(item))
+    }
+
+    /// Whether a rule lets callers remove a soft-deleted item for good.
+    pub fn has_purge_rule(&self) -> bool {
+        *self.rules.get(Access::Purge) != Rule::Never
     }
 
     /// What a write is besides a creation or a change: a delete where the item becomes a

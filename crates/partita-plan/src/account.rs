@@ -30,7 +30,7 @@ pub(crate) mod link;
 pub(crate) mod promise;
 pub(crate) mod provider;
 pub(crate) mod provision;
-mod secret;
+pub(crate) mod secret;
 pub(crate) mod session;
 pub(crate) mod sign_up;
 #[cfg(test)]

@@ -219,7 +219,7 @@ pub enum PlanError {
     /// The write depends on items behind items behind items.
     #[error("this write depends on too many items, one behind the other")]
     TooDeep,
-    /// Only what is deleted can be restored.
+    /// Only what is deleted can be restored or purged.
     #[error("this `{entity}` is not deleted")]
     NotDeleted {
         /// The entity.

@@ -333,6 +333,11 @@ fn spelled(operation: &Operation) -> Json {
             identity,
             version,
         } => json!(["restore", entity, identity, version]),
+        Operation::Purge {
+            entity,
+            identity,
+            version,
+        } => json!(["purge", entity, identity, version]),
         Operation::Act {
             action,
             entity,

@@ -410,8 +410,7 @@ impl Task {
             Work::Apply(work) => Within::Apply(Applied::find(blueprint, work)?),
             Work::Schedule(name) => {
                 let schedule = blueprint.design.find_schedule(name)?;
-                let action = &blueprint.design[schedule.apply];
-                Within::Schedule(Scheduled { schedule, action })
+                Within::Schedule(Scheduled { schedule })
             }
             Work::History(work) => Within::History {
                 source: source?,

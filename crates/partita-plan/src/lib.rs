@@ -31,6 +31,7 @@
 //! | [`migration`] | the way from the live design to another one, with the data in place |
 //! | [`arrival`] | rows of a sidecar that come from files |
 //! | [`moving`] | the mark of data that is on its way to another store or from one |
+//! | [`purged`] | what was purged, purged from an earlier state |
 //! | `sidecar` | the table of what is Partita's and not the design's |
 //! | `table` | the table that a design lives in |
 //! | `pattern` | access patterns: full pages, sorted results |
@@ -89,6 +90,7 @@ mod pattern;
 mod place;
 mod planner;
 pub mod preview;
+pub mod purged;
 mod react;
 mod request;
 mod room;

@@ -97,6 +97,15 @@ pub enum Operation {
         /// The version that the caller saw; another one is refused.
         version: Option<i64>,
     },
+    /// Remove a soft-deleted item for good.
+    Purge {
+        /// The entity.
+        entity: String,
+        /// The parts of its identity, in order.
+        identity: Vec<String>,
+        /// The version that the caller saw; another one is refused.
+        version: Option<i64>,
+    },
     /// Do something to an item that the design has a name for.
     Act {
         /// The action.
@@ -134,6 +143,7 @@ impl Operation {
             | Operation::Upsert { identity, .. }
             | Operation::Delete { identity, .. }
             | Operation::Restore { identity, .. }
+            | Operation::Purge { identity, .. }
             | Operation::Act { identity, .. } => identity,
         }
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `planner::item` | an item changed, deleted or restored; a new one is the work of `request::create` |
 //! | `planner::values` | what is computed from the item and its refs |
+//! | `planner::purging` | an item removed for good after a soft delete |
 //! | `planner::files` | that the files that it names are where they belong |
 //! | `planner::owners` | whose files are whose |
 //! | `planner::expiring` | that the files of items that expire are looked at |
@@ -24,6 +25,7 @@ mod files;
 pub(crate) mod fill;
 pub(crate) mod item;
 mod owners;
+pub(crate) mod purging;
 pub(crate) mod refs;
 pub(crate) mod relocate;
 pub(crate) mod values;
@@ -124,6 +126,8 @@ pub(crate) struct Planner<'a> {
     pub(crate) marks: Marks<'a>,
     /// Mails and events that leave the system.
     pub(crate) posted: Vec<Posted>,
+    /// What stands for the items that are purged.
+    purged: Vec<String>,
 }
 
 impl<'a> Planner<'a> {
@@ -147,6 +151,7 @@ impl<'a> Planner<'a> {
             kept: KeptNumbers::default(),
             marks: Marks::default(),
             posted: Vec::new(),
+            purged: Vec::new(),
         }
     }
 

@@ -7,7 +7,7 @@
 //! | `afterwards` | the same rules on an item as a change leaves it |
 //! | `input` | the attributes that a caller gives: named, checked, all faults at once |
 //! | `create` | a new item, also of an effect; and an item that is created or changed |
-//! | `change` | an item that the caller names: found, allowed, changed, deleted, restored, read |
+//! | `change` | an item that the caller names: found, allowed, changed, deleted, restored, purged, read |
 //! | `action` | what a design has a name for, done to one item or to all of a pattern |
 //! | `limits` | how often a caller may do something |
 
@@ -88,7 +88,7 @@ impl Partita {
         let change = |entity: &str, identity: &[String], access, version| {
             Ok(Request::Change {
                 on: NamedItem {
-                    with_deleted: access == Access::Restore,
+                    with_deleted: matches!(access, Access::Restore | Access::Purge),
                     version,
                     ..self.named_item(entity, identity)?
                 },
@@ -139,6 +139,11 @@ impl Partita {
                 identity,
                 version,
             } => change(&entity, &identity, Access::Restore, version),
+            Operation::Purge {
+                entity,
+                identity,
+                version,
+            } => change(&entity, &identity, Access::Purge, version),
             Operation::Act {
                 action,
                 entity,

@@ -16,7 +16,7 @@ use crate::problem::ACCOUNT_CLOSED;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Question {
-    /// create, read, update, upsert, delete, restore, query, or the name of an action.
+    /// create, read, update, upsert, delete, restore, purge, query, or the name of an action.
     pub operation: String,
     /// The entity and the parts of its identity, or a pattern and its parameters as NAME=VALUE.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,7 +58,7 @@ impl Question {
     /// The operation that the words name.
     pub fn operation(&self, design: &Design) -> Result<Operation, Failure> {
         let word = self.operation.as_str();
-        let takes_attributes = !matches!(word, "read" | "delete" | "restore" | "query");
+        let takes_attributes = !matches!(word, "read" | "delete" | "restore" | "purge" | "query");
         if self.with.is_some() && !takes_attributes {
             return Err(Failure::new(format!(
                 "`{word}` takes no attributes: leave out --with"
@@ -103,6 +103,11 @@ impl Question {
                 identity,
                 version: None,
             },
+            "purge" => Operation::Purge {
+                entity: name,
+                identity,
+                version: None,
+            },
             action => Operation::Act {
                 action: action.to_owned(),
                 entity,
@@ -117,7 +122,7 @@ impl Question {
     fn item(&self, design: &Design) -> Result<(Option<String>, Vec<String>), Failure> {
         let word = self.operation.as_str();
         let finds_items = match word {
-            "create" | "read" | "update" | "upsert" | "delete" | "restore" => false,
+            "create" | "read" | "update" | "upsert" | "delete" | "restore" | "purge" => false,
             name => {
                 let action = design.find_action(name);
                 let action = action.ok_or_else(|| unknown(design, name))?;
@@ -181,7 +186,7 @@ impl Question {
             "properties": {
                 "operation": {
                     "type": "string",
-                    "description": "create, read, update, upsert, delete, restore, query, or the name of an action",
+                    "description": "create, read, update, upsert, delete, restore, purge, query, or the name of an action",
                 },
                 "on": {
                     "type": "array",
@@ -200,7 +205,7 @@ impl Question {
 fn unknown(design: &Design, name: &str) -> Failure {
     let actions = design.actions.iter().map(|action| action.name.as_str());
     let words = [
-        "create", "read", "update", "upsert", "delete", "restore", "query",
+        "create", "read", "update", "upsert", "delete", "restore", "purge", "query",
     ];
     let known: Vec<&str> = words.into_iter().chain(actions).collect();
     Failure::new(format!(

@@ -1,4 +1,4 @@
-//! Operations on one item: create, read, change, delete, restore.
+//! Operations on one item: create, read, change, delete, restore, purge.
 
 use partita_core::wording::article;
 use partita_design::Design;
@@ -184,6 +184,16 @@ pub(super) fn restore(entity: &Record) -> Described {
     }
 }
 
+pub(super) fn purge(entity: &Record) -> Described {
+    let name = &entity.name;
+    Described {
+        summary: format!("Purge {} {name}", article(name)),
+        about: Some("Removes a deleted item for good, with its history and files.".to_owned()),
+        answers: one("204", json!({ "description": "It is gone." })),
+        ..delete(entity)
+    }
+}
+
 /// From a new item to everything that can be done to it.
 fn links(design: &Design, entity: &Record) -> Json {
     let is_secret = |name: &str| entity.attribute(name).is_none_or(|one| one.secret);
@@ -206,6 +216,9 @@ fn links(design: &Design, entity: &Record) -> Json {
     let mut words = vec!["get", "update", "upsert", "delete"];
     if entity.soft_delete.is_some() {
         words.push("restore");
+    }
+    if entity.has_purge_rule() {
+        words.push("purge");
     }
     let actions = design.actions.iter().filter(
         |action| matches!(&action.on, ActionOn::Items(records) if records.contains(&entity.id)),

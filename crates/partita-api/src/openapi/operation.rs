@@ -78,6 +78,7 @@ fn of_verb(design: &Design, route: &Route, verb: Verb) -> Described {
         Verb::Upsert(entity) => item::upsert(design, &design[entity]),
         Verb::Delete(entity) => item::delete(&design[entity]),
         Verb::Restore(entity) => item::restore(&design[entity]),
+        Verb::Purge(entity) => item::purge(&design[entity]),
         Verb::Act { action, on } => action::act(design, &design[action], on),
         Verb::Query(pattern) => pattern::query(design, route, &design[pattern]),
     };

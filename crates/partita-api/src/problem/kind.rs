@@ -92,7 +92,7 @@ kinds! {
     Requirement      "requirement"        CONFLICT               "What this requires is not so"                    "`rule` is what the design requires."
     InUse            "in-use"             CONFLICT               "Others refer to this item"                       "Delete what refers to it first; `by` says what that is."
     StillRemoved     "still-removed"      CONFLICT               "What belonged to it is still being removed"      "Try again later, or use another identity."
-    NotDeleted       "not-deleted"        CONFLICT               "Only what is deleted can be restored"            "Nothing: it is there."
+    NotDeleted       "not-deleted"        CONFLICT               "Only what is deleted can be restored or purged"  "Nothing: it is there."
     NotRestorable    "not-restorable"     CONFLICT               "This entity has no soft delete"                  "Create the item again."
     TooMuch          "too-much"           UNPROCESSABLE_ENTITY   "This write is larger than a transaction"         "Write less at once; a transaction has at most 100 actions."
     TooMuchMemory    "too-much-memory"    UNPROCESSABLE_ENTITY   "This takes more memory than one request may have" "Ask for less at once: give the operations in several batches, or make the items smaller."

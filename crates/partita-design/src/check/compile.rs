@@ -95,6 +95,9 @@ pub(crate) fn compile<'d>(
     let tables = symbols.tables.iter().enumerate();
     let tables = all(tables.map(|(at, table)| table.compile(index::compile(at, symbols))));
     let administrators = rules::administrators(sections.caller, symbols);
+    let records = all(records)?;
+    let mut schedules = all(schedules)?;
+    schedules.extend(schedule::purges(&records));
     let design = Design {
         name: sections.name?,
         about: sections.about,
@@ -104,10 +107,10 @@ pub(crate) fn compile<'d>(
             ..symbols.callers.clone()
         },
         constants: symbols.constants.clone(),
-        records: all(records)?,
+        records,
         actions: all(actions)?,
         triggers: all(triggers)?,
-        schedules: all(schedules)?,
+        schedules,
         patterns: all(patterns)?,
         limits: all(limits)?,
         limit_record,

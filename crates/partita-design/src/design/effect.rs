@@ -136,7 +136,8 @@ impl EventKind {
                 matches!(self, EventKind::Update | EventKind::Write)
             }
             Access::Delete => self == EventKind::Delete,
-            Access::Read => false,
+            // Triggers have seen the soft delete.
+            Access::Read | Access::Purge => false,
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct Record {
     pub open: bool,
     /// What a delete does instead of removing the item.
     pub soft_delete: Option<SoftDelete>,
+    /// So many days after a soft delete the item is removed for good, if the design says so.
+    pub purge_after_days: Option<u32>,
     /// What always holds of an item.
     pub require: Option<Predicate>,
     /// What happens when an item is created that is there already.

@@ -20,21 +20,35 @@ pub enum Access {
     Delete,
     /// Restore a soft-deleted one.
     Restore,
+    /// Remove a soft-deleted one for good.
+    Purge,
 }
 
 impl Access {
     /// Every kind of access, with the word that rules use for it.
-    pub const WORDS: [(Access, &'static str); 5] = [
+    pub const WORDS: [(Access, &'static str); 6] = [
         (Access::Create, "create"),
         (Access::Read, "read"),
         (Access::Update, "update"),
         (Access::Delete, "delete"),
         (Access::Restore, "restore"),
+        (Access::Purge, "purge"),
     ];
 
     /// The word that rules use.
     pub fn word(self) -> &'static str {
         Self::WORDS[self as usize].1
+    }
+
+    /// Whether the rule for everything is the rule for this. What is purged is gone for good, so
+    /// nobody may purge unless a rule of that name says so.
+    pub fn is_in_every(self) -> bool {
+        self != Access::Purge
+    }
+
+    /// Whether the item may be gone afterwards.
+    pub fn removes(self) -> bool {
+        matches!(self, Access::Delete | Access::Purge)
     }
 }
 
@@ -112,7 +126,7 @@ pub const EVERY: &str = "*";
 /// The rules of an entity. What no rule allows is refused.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    /// The rules in the order of the file; `"*"` is expanded to each kind of access.
+    /// The rules in the order of the file; `"*"` is expanded to each kind of access that it is for.
     pub by_access: Vec<(Access, Rule)>,
     /// The rules of its actions.
     pub by_action: Vec<(ActionId, Rule)>,
@@ -161,7 +175,8 @@ impl Rules {
     /// or in that for everything.
     pub fn line(&self, words: &str) -> Option<&RuleLine> {
         let line = |words: &str| self.lines.iter().find(|line| line.words == words);
-        line(words).or_else(|| line(EVERY))
+        let is_in_every = words != Access::Purge.word();
+        line(words).or_else(|| line(EVERY).filter(|_| is_in_every))
     }
 
     /// Every rule.

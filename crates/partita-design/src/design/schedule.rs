@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::civil::Date;
 
-use super::{ActionId, PatternId, RecordId};
+use super::{ActionId, PatternId, Record, RecordId};
 use crate::expression::Predicate;
 use crate::time;
 
@@ -21,8 +21,51 @@ pub struct Schedule {
     pub over: ScheduleOver,
     /// Only to those for which this holds.
     pub when: Option<Predicate>,
-    /// The action that is done to each.
-    pub apply: ActionId,
+    /// What is done to each.
+    pub does: Chore,
+}
+
+/// What a schedule does to an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chore {
+    /// This action.
+    Apply(ActionId),
+    /// It is removed for good, if it has been deleted softly for so long.
+    Purge {
+        /// How long.
+        after_days: u32,
+    },
+}
+
+impl Schedule {
+    /// What removes the items of an entity for good that were deleted softly so long ago.
+    pub(crate) fn purge(entity: &Record, after_days: u32) -> Schedule {
+        Schedule {
+            name: format!("purge {}", entity.name),
+            about: None,
+            every: Every::Day { minute: 0 },
+            over: ScheduleOver::Entity(entity.id),
+            when: None,
+            does: Chore::Purge { after_days },
+        }
+    }
+
+    /// The action that it does, if it does one.
+    pub fn action(&self) -> Option<ActionId> {
+        match self.does {
+            Chore::Apply(action) => Some(action),
+            Chore::Purge { .. } => None,
+        }
+    }
+
+    /// To which of its items something is done, in words.
+    pub fn condition(&self) -> Option<String> {
+        match (self.does, &self.when) {
+            (Chore::Purge { after_days: 1 }, _) => Some("deleted 1 day ago".to_owned()),
+            (Chore::Purge { after_days }, _) => Some(format!("deleted {after_days} days ago")),
+            (Chore::Apply(_), when) => when.as_ref().map(|when| when.text.clone()),
+        }
+    }
 }
 
 /// The items that a schedule goes over.

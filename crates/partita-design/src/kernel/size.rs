@@ -83,13 +83,17 @@ const CHANGES_MAX: usize = 10_000;
 pub fn sizes(design: &Design) -> Vec<Size> {
     let mut sizes = Vec::new();
     for entity in design.entities() {
-        for access in [Access::Create, Access::Update, Access::Delete] {
+        let is_purged = entity.has_purge_rule() || entity.purge_after_days.is_some();
+        let purge = is_purged.then_some(Access::Purge);
+        let accesses = [Access::Create, Access::Update, Access::Delete];
+        for access in accesses.into_iter().chain(purge) {
             let mut counter = Counter::new(design);
             let change = Change::of_caller(entity, access);
             let cause = format!("entity.{}", entity.name);
             let root = Way::root(entity);
             counter.write(&root, Some(entity.id), 1, &cause);
             counter.item(entity, &change, &root);
+            counter.touch("^purged", usize::from(access == Access::Purge), &cause);
             sizes.push(counter.finish(Write::Access(access, entity.id)));
         }
     }
@@ -303,7 +307,7 @@ impl<'d> Counter<'d> {
         }
         // Numbers that are kept while an item is gone are a record of their own.
         if let Some(number) = self.design.kept_numbers(entity).next()
-            && matches!(change.access, Access::Create | Access::Delete)
+            && (change.access == Access::Create || change.access.removes())
         {
             let cause = format!("entity.{}.attributes.{}", entity.name, number.name);
             self.touch(&format!("{}~", way.name), way.times, &cause);
@@ -318,6 +322,8 @@ impl<'d> Counter<'d> {
         let design = self.design;
         let cause = reaction.declared_at(design);
         match &reaction.does {
+            // What is deleted softly is in no number.
+            Does::Add { .. } if change.access == Access::Purge => {}
             Does::Add { .. } => self.number(reaction, change, way),
             Does::Copy { from, .. } => {
                 self.has_jobs |= !change.is_whole() && change.touches([from.as_str()]);
@@ -326,7 +332,7 @@ impl<'d> Counter<'d> {
                 let Times::Referring(referrer) = reaction.each else {
                     return;
                 };
-                self.has_jobs |= change.access == Access::Delete && is_job(design, referrer);
+                self.has_jobs |= change.access.removes() && is_job(design, referrer);
             }
             Does::Operate(effect) => {
                 let is_event = matches!(reaction.on, Occasion::Operation(kind) if kind.includes(change.access));

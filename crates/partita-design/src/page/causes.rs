@@ -64,14 +64,17 @@ fn schedules(design: &Design, page: &mut String) -> std::fmt::Result {
         "\n## Schedules\n\nTimes are in UTC.\n\n| schedule | every | does | to each | while |\n|---|---|---|---|---|"
     )?;
     for schedule in &design.schedules {
-        let when = schedule.when.as_ref();
-        let when = when.map_or(String::new(), |when| format!("`{}`", when.text));
+        let when = schedule.condition();
+        let when = when.map_or(String::new(), |when| format!("`{when}`"));
+        let does = match schedule.action() {
+            Some(action) => format!("action `{}`", design[action].name),
+            None => "purge".to_owned(),
+        };
         writeln!(
             page,
-            "| {} | {} | action `{}` | {} | {} |",
+            "| {} | {} | {does} | {} | {} |",
             named(&schedule.name, schedule.about.as_deref()),
             schedule.every,
-            design[schedule.apply].name,
             design[schedule.over.record()].name,
             cell(&when)
         )?;

@@ -55,6 +55,8 @@ pub(crate) enum Errand<'a> {
         /// What it was decided on. Where it is not so any more, nothing is written.
         expect: Values<'a>,
     },
+    /// The end of an item for good, as when it was purged before.
+    Purge { entity: &'a Record, identity: Map },
     /// A mail because of an item.
     Mail {
         entity: &'a Record,
@@ -136,6 +138,11 @@ impl<'a> Planner<'a> {
                         self.expect_values(at, expect)?;
                         self.remove(at);
                         self.entry_mut(at).guards.require_present(Refusal::Stale);
+                    }
+                }
+                Errand::Purge { entity, identity } => {
+                    if let Some(at) = self.reach_by_errand(entity, identity, false)? {
+                        self.purge(at);
                     }
                 }
                 Errand::Mail {

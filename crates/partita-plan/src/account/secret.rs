@@ -26,7 +26,7 @@ pub(super) fn digest(secret: &str) -> Option<String> {
 
 /// A short digest of some texts, which tells nothing of them. `purpose` keeps digests for different
 /// uses apart.
-pub(super) fn bound(purpose: &str, texts: &[&str]) -> String {
+pub(crate) fn bound(purpose: &str, texts: &[&str]) -> String {
     let mut hash = Sha256::new();
     for text in std::iter::once(&purpose).chain(texts) {
         hash.update((text.len() as u64).to_be_bytes());

@@ -35,6 +35,7 @@ impl Planner<'_> {
         aside.extend(self.counted_steps());
         aside.extend(self.outbox_steps()?);
         aside.extend(self.farewell_steps());
+        aside.extend(self.purged_steps());
         aside.extend(self.taken_up_steps());
         self.refuse()?;
         let mut keys = Vec::with_capacity(self.draft.entries.len());

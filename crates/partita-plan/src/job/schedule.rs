@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use partita_core::expression::{Condition, Path, Update};
 use partita_core::{Item, Map, Number, Value};
-use partita_design::design::{Action, Schedule, ScheduleOver};
-use partita_design::time;
+use partita_design::design::{Action, Chore, Record, Schedule, ScheduleOver, SoftDelete};
+use partita_design::{nested, time};
 use partita_store::request::{PutItem, TransactAction, UpdateItem};
 use partita_store::table::TableName;
 
@@ -26,6 +26,7 @@ use crate::sidecar;
 /// The partition of what is known of schedules.
 const SCHEDULE: &str = "SCHEDULE";
 const PERIOD: &str = "period";
+const DAY_MILLIS: i64 = 86_400_000;
 
 /// How a schedule is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +44,6 @@ pub(crate) type ScheduleCounts = Mutex<BTreeMap<String, ScheduleMeters>>;
 #[derive(Clone, Copy)]
 pub(crate) struct Scheduled<'a> {
     pub(crate) schedule: &'a Schedule,
-    pub(crate) action: &'a Action,
 }
 
 impl Partita {
@@ -176,29 +176,80 @@ fn next_period(
 }
 
 impl<'a> Planner<'a> {
-    /// Does the action of a schedule to those of some rows that are meant. Rules are not asked: the
+    /// Does what a schedule says to those of some rows that are meant. Rules are not asked: the
     /// design itself says so.
     pub(crate) fn schedule_chunk(
         &mut self,
-        (job, number): (&str, usize),
+        chunk: (&str, usize),
         within: Scheduled<'a>,
+        rows: &[Item],
+    ) -> Result<u64, PlanError> {
+        match within.schedule.does {
+            Chore::Apply(action) => {
+                let action = &self.context.blueprint.design[action];
+                self.schedule_apply(chunk, within.schedule, action, rows)
+            }
+            Chore::Purge { after_days } => {
+                let record = within.schedule.over.record();
+                let record = &self.context.blueprint.design[record];
+                self.purge_chunk(record, after_days, rows)
+            }
+        }
+    }
+
+    /// Removes those of some rows for good that were deleted softly so long ago. They are not there
+    /// when the chunk is tried again, so that nothing needs to remember them.
+    fn purge_chunk(
+        &mut self,
+        record: &'a Record,
+        after_days: u32,
+        rows: &[Item],
+    ) -> Result<u64, PlanError> {
+        let blueprint = self.context.blueprint;
+        let (_, table) = blueprint.table_of(record);
+        let now = self.moment.now_millis;
+        let mut done = 0;
+        for row in rows {
+            let Some((record, item)) = blueprint.recognise(&[record.id], row) else {
+                continue;
+            };
+            if self.context.reads.is_expired(table, row) || !is_due(record, &item, after_days, now)
+            {
+                continue;
+            }
+            let at = self.look_up(record, blueprint.keys.place(table, row))?;
+            let item = self.entry(at).after.clone();
+            if item.is_some_and(|item| is_due(record, &item, after_days, now)) {
+                self.purge(at);
+                done += 1;
+            }
+        }
+        Ok(done)
+    }
+
+    /// Does the action of a schedule to those of some rows that are meant.
+    fn schedule_apply(
+        &mut self,
+        (job, number): (&str, usize),
+        schedule: &'a Schedule,
+        action: &'a Action,
         rows: &[Item],
     ) -> Result<u64, PlanError> {
         let mut distinct = DistinctElements::of_job(job, number);
         let mut done = 0;
-        for listed in self.scheduled_among(within.schedule, rows)? {
+        for listed in self.scheduled_among(schedule, rows)? {
             let at = self.look_up(listed.record, listed.address.clone())?;
             let Some(item) = self.entry(at).after.clone() else {
                 continue;
             };
-            let when = within.schedule.when.as_ref();
+            let when = schedule.when.as_ref();
             let is_meant = self.evaluate(at, &item, |scope| {
                 when.is_none_or(|when| when.holds(&scope))
             })?;
             if !is_meant || !distinct.insert(spelled_key(&listed.address), &self.context) {
                 continue;
             }
-            self.act(at, within.action, &Map::new())?;
+            self.act(at, action, &Map::new())?;
             done += 1;
         }
         self.mark(distinct.marks);
@@ -244,6 +295,17 @@ impl<'a> Planner<'a> {
         }
         Ok(found)
     }
+}
+
+/// Whether an item was deleted softly at least so many days ago.
+fn is_due(record: &Record, item: &Map, after_days: u32, now_millis: i64) -> bool {
+    let Some(SoftDelete::Time(name)) = &record.soft_delete else {
+        return false;
+    };
+    let form = record.stored(name).and_then(|one| one.kind.time_form());
+    let deleted = form.zip(nested::get(item, name));
+    let deleted = deleted.and_then(|(form, value)| form.read(value));
+    deleted.is_some_and(|at| now_millis.saturating_sub(at) >= i64::from(after_days) * DAY_MILLIS)
 }
 
 #[cfg(test)]

@@ -191,19 +191,10 @@ impl<'a> Planner<'a> {
             self.fault(record, &by.name, FaultRule::Reference, message);
             return self.refuse().map(|()| false);
         }
-        let Some(old) = entry.old().cloned().filter(|_| entry.after.is_some()) else {
+        if !self.remove_for_good(at) {
             return Ok(false);
-        };
-        entry.after = None;
-        entry.is_released = true;
-        // Triggers on `delete` have seen the soft one.
-        if !record.is_deleted(&old) {
-            entry.operation = Some(Access::Delete);
         }
-        if let Some(soft_delete) = &record.soft_delete {
-            entry.guard(soft_delete.attribute());
-        }
-        self.draft.enqueue(at);
+        self.entry_mut(at).is_released = true;
         Ok(true)
     }
 

@@ -38,6 +38,7 @@ impl<'a> Planner<'a> {
             }
             Asked::Access(Access::Delete) => self.delete(at, By::Caller)?,
             Asked::Access(Access::Restore) => self.restore(at, By::Caller)?,
+            Asked::Access(Access::Purge) => self.purge(at),
             Asked::Access(Access::Create | Access::Read) | Asked::Finding(_) => {}
             Asked::Action(action) => self.act(at, action, given)?,
         }
@@ -65,13 +66,13 @@ impl<'a> Planner<'a> {
         let (at, old) = self.find(on, asked)?;
         let record = on.record;
         let is_deleted = record.is_deleted(&old);
-        let is_restored = asked == Asked::Access(Access::Restore);
-        if is_restored && !is_deleted {
+        let is_for_deleted = matches!(asked, Asked::Access(Access::Restore | Access::Purge));
+        if is_for_deleted && !is_deleted {
             return Err(PlanError::NotDeleted {
                 entity: record.name.to_owned(),
             });
         }
-        if is_deleted && !is_restored && !on.with_deleted {
+        if is_deleted && !is_for_deleted && !on.with_deleted {
             let read = Asked::Access(Access::Read);
             let may_read = self.unguarded(record, &old).before().verdict(read) == Verdict::Allowed;
             return Err(not_found(record, may_read));

@@ -24,6 +24,8 @@ pub enum Verb {
     Delete(RecordId),
     /// Take a soft delete back.
     Restore(RecordId),
+    /// Remove a soft-deleted one for good.
+    Purge(RecordId),
     /// Use an action.
     Act {
         /// The action.
@@ -49,7 +51,8 @@ impl Verb {
             | Verb::Update(record)
             | Verb::Upsert(record)
             | Verb::Delete(record)
-            | Verb::Restore(record) => Some(record),
+            | Verb::Restore(record)
+            | Verb::Purge(record) => Some(record),
             Verb::Act { on, .. } => on,
             Verb::Query(_) => None,
         }
@@ -69,6 +72,7 @@ impl Partita {
             Operation::Upsert { entity: name, .. } => Verb::Upsert(entity(name)?),
             Operation::Delete { entity: name, .. } => Verb::Delete(entity(name)?),
             Operation::Restore { entity: name, .. } => Verb::Restore(entity(name)?),
+            Operation::Purge { entity: name, .. } => Verb::Purge(entity(name)?),
             Operation::Act { action, entity, .. } => Verb::Act {
                 action: blueprint.action(action)?.id,
                 on: entity.as_ref().map(record).transpose()?,
@@ -96,6 +100,7 @@ impl Partita {
             Verb::Update(record) => may(record, Access::Update),
             Verb::Delete(record) => may(record, Access::Delete),
             Verb::Restore(record) => may(record, Access::Restore),
+            Verb::Purge(record) => may(record, Access::Purge),
             Verb::Upsert(record) => {
                 let update = may(record, Access::Update);
                 if update.is_err() && design[record].takes_identity() {

@@ -1,6 +1,7 @@
 //! Uploads, the items that take them over, and what is swept.
 
 mod expiring;
+mod purges;
 mod shares;
 mod slots;
 mod together;

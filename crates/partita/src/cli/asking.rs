@@ -81,7 +81,7 @@ pub(crate) struct AskFlags {
     /// A file or the name of a shipped design
     pub(crate) design: String,
 
-    /// create, read, update, upsert, delete, restore, query, or the name of an action
+    /// create, read, update, upsert, delete, restore, purge, query, or the name of an action
     pub(crate) operation: String,
 
     /// The entity and the parts of its identity, or the pattern of a query and its parameters as

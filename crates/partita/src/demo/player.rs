@@ -240,6 +240,11 @@ impl Player<'_> {
                 identity: self.identity(on)?,
                 version: None,
             },
+            Write::Purge { on } => Operation::Purge {
+                entity: on.entity.clone(),
+                identity: self.identity(on)?,
+                version: None,
+            },
             Write::Act { action, on, with } => Operation::Act {
                 action: action.clone(),
                 entity: on.as_ref().map(|on| on.entity.clone()),

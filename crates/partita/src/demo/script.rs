@@ -111,6 +111,9 @@ pub(super) enum Write {
     Restore {
         on: On,
     },
+    Purge {
+        on: On,
+    },
     Act {
         action: String,
         on: Option<On>,
@@ -441,6 +444,9 @@ fn write(who: &str, rest: &str) -> Result<What> {
             on: on(&mut words)?,
         },
         "restores" => Write::Restore {
+            on: on(&mut words)?,
+        },
+        "purges" => Write::Purge {
             on: on(&mut words)?,
         },
         "does" => {

@@ -71,6 +71,10 @@ pub(crate) enum Verb {
         entity: String,
         path: String,
     },
+    Purge {
+        entity: String,
+        path: String,
+    },
     Query {
         pattern: String,
         parameters: BTreeMap<String, String>,
@@ -753,6 +757,10 @@ pub(crate) fn request(text: &str) -> Result<Request, String> {
             path: path()?,
         },
         "restores" => Verb::Restore {
+            entity,
+            path: path()?,
+        },
+        "purges" => Verb::Purge {
             entity,
             path: path()?,
         },

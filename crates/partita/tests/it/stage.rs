@@ -345,6 +345,11 @@ fn operation(verb: &Verb) -> Operation {
             identity: identity(&path),
             version: None,
         },
+        Verb::Purge { entity, path } => Operation::Purge {
+            entity,
+            identity: identity(&path),
+            version: None,
+        },
         Verb::Query {
             pattern,
             mut parameters,

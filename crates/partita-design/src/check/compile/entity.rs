@@ -47,6 +47,7 @@ pub(crate) fn compile(
         attributes: attributes?,
         open: record.open,
         soft_delete: record.soft_delete.clone().optional()?,
+        purge_after_days: record.purge_after_days,
         require: require.optional()?,
         repeat,
         refs: refs?,

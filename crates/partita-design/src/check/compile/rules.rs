@@ -39,9 +39,11 @@ pub(crate) fn of_view(
         return Some(None);
     };
     let rules = check(view, record, symbols, actions)?;
-    let written = rules.by_access.iter().find(|(access, _)| {
-        let every = rules.by_access.len() == Access::WORDS.len();
-        *access != Access::Read && !every
+    let has_every = rules.lines.iter().any(|line| line.words == EVERY);
+    let mut written = rules.by_access.iter();
+    let written = written.find(|(access, _)| {
+        let is_in_every = has_every && access.is_in_every();
+        *access != Access::Read && !is_in_every
     });
     if let Some((access, _)) = written {
         let message = format!(
@@ -142,8 +144,8 @@ fn subject(name: &Name, record: &DeclaredRecord, symbols: &Symbols) -> Option<Su
         return Some(Subject::Every);
     }
     if let Some((access, _)) = Access::WORDS.iter().find(|(_, known)| *known == word) {
-        if *access == Access::Restore && record.soft_delete.is_absent() {
-            let message = "nothing can be restored here, because a delete removes the item";
+        if matches!(access, Access::Restore | Access::Purge) && record.soft_delete.is_absent() {
+            let message = format!("nothing can be {word}d here, because a delete removes the item");
             symbols
                 .report(Code::NoSuchOperation, name.span, message)
                 .help("write `soft-delete = \"deleted\"`, or leave this rule out");
@@ -339,7 +341,8 @@ fn expand(rules: Vec<(Subject, Rule)>, actions: &[ActionId]) -> Rules {
             }),
             Subject::Every => {
                 let others = Access::WORDS.iter().map(|(access, _)| *access);
-                let others = others.filter(|access| !named.contains(access));
+                let others =
+                    others.filter(|access| access.is_in_every() && !named.contains(access));
                 expanded
                     .by_access
                     .extend(others.map(|access| (access, rule.clone())));

@@ -5,7 +5,9 @@ use crate::check::declare::sections::{about, spot};
 use crate::check::declare::symbols::Symbols;
 use crate::check::resolve::names::Names;
 use crate::codes::Code;
-use crate::design::{Action, ActionId, Every, Pattern, Read, RecordId, Schedule, ScheduleOver};
+use crate::design::{
+    Action, ActionId, Chore, Every, Pattern, Read, Record, RecordId, Schedule, ScheduleOver,
+};
 use crate::document::{Field, Name, Section, Text};
 
 /// Reads a schedule; `None` after a report.
@@ -39,8 +41,16 @@ pub(crate) fn check(
         every: every?,
         over: over?,
         when: when.optional()?,
-        apply: apply?,
+        does: Chore::Apply(apply?),
     })
+}
+
+/// The schedules by which deleted items go for good when they are old enough.
+pub(crate) fn purges(records: &[Record]) -> impl Iterator<Item = Schedule> {
+    let aged = records
+        .iter()
+        .filter_map(|entity| Some((entity, entity.purge_after_days?)));
+    aged.map(|(entity, days)| Schedule::purge(entity, days))
 }
 
 fn period(text: &Text) -> Option<Every> {

@@ -84,6 +84,7 @@ pub(crate) fn compile(
         attributes,
         open: false,
         soft_delete: None,
+        purge_after_days: None,
         require: None,
         repeat: Repeat::Refuse,
         unique: Vec::new(),

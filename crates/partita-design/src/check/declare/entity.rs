@@ -103,7 +103,12 @@ pub(crate) fn keys(
         Field::Given(text) if text.as_str() == NO_SOFT_DELETE => Field::Absent,
         own => own,
     };
-    let soft_delete = soft_delete.and_then(|text| read_soft_delete(text, record));
+    let mut purge_after_days = None;
+    let soft_delete = soft_delete.and_then(|text| {
+        let (soft_delete, after_days) = read_soft_delete(text, record)?;
+        purge_after_days = after_days;
+        Some(soft_delete)
+    });
     let unique = unique::check(section, &names);
     let record = &mut symbols[id];
     record.keys = keys;
@@ -111,13 +116,56 @@ pub(crate) fn keys(
     record.broken_indexes = indexes.broken;
     record.discriminator = discriminator;
     record.soft_delete = soft_delete;
+    record.purge_after_days = purge_after_days;
     record.unique = unique;
     key::check_identity(record);
     attribute::lost(record);
 }
 
-fn read_soft_delete(text: &Text, record: &DeclaredRecord) -> Option<SoftDelete> {
-    let name = text.as_str().trim();
+/// Reads what marks a deleted item, and after how many days it is purged.
+fn read_soft_delete(text: &Text, record: &DeclaredRecord) -> Option<(SoftDelete, Option<u32>)> {
+    let Some((name, age)) = purge_clause(text.as_str()) else {
+        return Some((read_mark(text, text.as_str().trim(), record)?, None));
+    };
+    let Some(days) = purge_days(age) else {
+        let message = format!("`{age}` is no age of whole days");
+        text.report_here(Code::SoftDeleteFlag, message)
+            .help("write `purge after 30 days`: 1 to 36500");
+        return None;
+    };
+    if !name.contains([' ', '='])
+        && let SoftDelete::Time(name) = read_mark(text, name, record)?
+    {
+        return Some((SoftDelete::Time(name), Some(days)));
+    }
+    let message = "nothing says when an item was deleted, so it has no age to be purged by";
+    text.report_here(Code::SoftDeleteFlag, message)
+        .help("let a `timestamp?` mark what is deleted, or leave out `purge after`");
+    None
+}
+
+/// What marks a deleted item, and the age in `, purge after 30 days` behind it.
+fn purge_clause(text: &str) -> Option<(&str, &str)> {
+    let (mark, clause) = text.rsplit_once(',')?;
+    let age = clause.trim().strip_prefix("purge after ")?;
+    Some((mark.trim(), age.trim()))
+}
+
+fn purge_days(age: &str) -> Option<u32> {
+    let (count, unit) = age.split_once(' ')?;
+    let days = count
+        .parse()
+        .ok()
+        .filter(|days| (1..=36_500).contains(days))?;
+    let is_unit = if days == 1 {
+        unit == "day"
+    } else {
+        unit == "days"
+    };
+    is_unit.then_some(days)
+}
+
+fn read_mark(text: &Text, name: &str, record: &DeclaredRecord) -> Option<SoftDelete> {
     if name.contains([' ', '=']) {
         return soft_delete_value(text, record);
     }

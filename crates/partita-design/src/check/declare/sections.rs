@@ -36,7 +36,9 @@ pub(crate) const SECTIONS: [(&str, Unstored); 20] = [
 ];
 
 /// What callers can do to items without an action of that name.
-const OPERATIONS: [&str; 6] = ["create", "get", "update", "upsert", "delete", "restore"];
+const OPERATIONS: [&str; 7] = [
+    "create", "get", "update", "upsert", "delete", "restore", "purge",
+];
 
 /// Reads what the design is called.
 pub(crate) fn design_name(root: &mut Section<'_>) -> Option<String> {

@@ -69,6 +69,7 @@ pub(crate) struct DeclaredRecord {
     pub(crate) broken_indexes: Vec<IndexId>,
     pub(crate) discriminator: Option<Word>,
     pub(crate) soft_delete: Field<SoftDelete>,
+    pub(crate) purge_after_days: Option<u32>,
     /// The guards; `None` after a report.
     pub(crate) unique: Option<Vec<DeclaredUnique>>,
     pub(crate) view: Option<ViewOf>,
@@ -256,6 +257,7 @@ impl DeclaredRecord {
             broken_indexes: Vec::new(),
             discriminator: None,
             soft_delete: Field::Absent,
+            purge_after_days: None,
             unique: None,
             view: None,
             open: false,

@@ -194,6 +194,12 @@ impl<'d> Causes<'d> {
         done
     }
 
+    /// What a schedule does.
+    fn done_by(&self, schedule: &Schedule) -> Vec<&'d Action> {
+        let action = schedule.action().map(|action| &self.design[action]);
+        action.map_or_else(Vec::new, |action| self.done(action))
+    }
+
     /// Who causes such an effect.
     fn effect(&self, is_such: &dyn Fn(&Effect) -> bool) -> Option<Way> {
         let has_such = |action: &'d Action| {
@@ -223,7 +229,9 @@ impl<'d> Causes<'d> {
         let schedule = schedules.find(|schedule| {
             // Items that callers create are among those that it is done to.
             let record = schedule.over.record();
-            has_such(&self.design[schedule.apply])
+            schedule
+                .action()
+                .is_some_and(|action| has_such(&self.design[action]))
                 && (self.event(record, Access::Create).is_some() || self.is_steered(schedule))
         })?;
         Some(Way::by_effect(format!("schedule.{}", schedule.name)))
@@ -232,7 +240,7 @@ impl<'d> Causes<'d> {
     fn by_schedule(&self, record: &Record, name: &str) -> Option<Way> {
         let mut schedules = self.design.schedules.iter();
         let schedule = schedules.find(|schedule| {
-            let mut done = self.done(&self.design[schedule.apply]).into_iter();
+            let mut done = self.done_by(schedule).into_iter();
             schedule.over.record() == record.id
                 && done.any(|action| action.changes.names().any(|one| one == name))
                 && self.is_steered(schedule)
@@ -247,7 +255,7 @@ impl<'d> Causes<'d> {
         if matches!(schedule.over, ScheduleOver::Pattern { .. }) {
             return true;
         }
-        let done = self.done(&self.design[schedule.apply]);
+        let done = self.done_by(schedule);
         let required = done.iter().filter_map(|action| action.require.as_ref());
         let mut asked = schedule
             .when
@@ -462,7 +470,11 @@ impl<'d> Causes<'d> {
             OnDelete::Clear(_) => access == Access::Update,
             OnDelete::Keep | OnDelete::Refuse { .. } => false,
         });
-        targets.find_map(|target| self.event(target.record()?, Access::Delete))
+        targets.find_map(|target| {
+            let target = target.record()?;
+            let deleted = self.event(target, Access::Delete);
+            deleted.or_else(|| self.event(target, Access::Purge))
+        })
     }
 
     /// Values that follow other items change theirs; and callers may decide when an item expires.

@@ -340,7 +340,7 @@ fn closed_actions(symbols: &Symbols, design: &Design, entity: &design::Record) {
         let mut rules = entity.rules.by_action.iter();
         let has_rule = rules.any(|(known, _)| *known == action.id);
         let mut schedules = design.schedules.iter();
-        let is_scheduled = schedules.any(|schedule| schedule.apply == action.id);
+        let is_scheduled = schedules.any(|schedule| schedule.action() == Some(action.id));
         if action.on.all_records().contains(&entity.id) && !has_rule && !is_scheduled {
             closed(symbols, action, &entity.name);
         }

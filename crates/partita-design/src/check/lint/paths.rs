@@ -69,6 +69,9 @@ fn of_item(
     if entity.soft_delete.is_some() {
         add(&["POST"], item.below("restore"), of_entity());
     }
+    if entity.has_purge_rule() {
+        add(&["POST"], item.below("purge"), of_entity());
+    }
     let is_here = |action: &&Action| matches!(&action.on, ActionOn::Items(records) if records.contains(&entity.id));
     for action in design.actions.iter().filter(is_here) {
         let means = format!("the action `{}`", action.name);

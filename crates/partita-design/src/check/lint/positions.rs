@@ -59,5 +59,6 @@ fn can_be_deleted(entity: &Record, design: &Design) -> bool {
         let is_own = action.on.records().contains(&entity.id);
         action.delete && is_own || action.then.iter().any(deletes)
     });
-    *entity.rules.get(Access::Delete) != Rule::Never || by_trigger || by_action
+    let may = |access| *entity.rules.get(access) != Rule::Never;
+    may(Access::Delete) || may(Access::Purge) || by_trigger || by_action
 }

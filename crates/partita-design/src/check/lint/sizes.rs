@@ -33,6 +33,7 @@ fn too_large(symbols: &Symbols, design: &Design, size: &Size) {
             let what = match access {
                 Access::Create => "creating",
                 Access::Delete => "deleting",
+                Access::Purge => "purging",
                 _ => "updating",
             };
             (format!("{what} {}", one(entity)), found)

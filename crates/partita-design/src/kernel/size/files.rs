@@ -39,7 +39,7 @@ pub(super) fn of<'d>(
         } else {
             1
         };
-        let is_taken = change.access != Access::Delete && !change.emptied.contains(name);
+        let is_taken = !change.access.removes() && !change.emptied.contains(name);
         let is_released = change.access != Access::Create;
         let each = COMES * usize::from(is_taken) + goes * usize::from(is_released);
         let files = Files {
@@ -56,7 +56,7 @@ pub(super) fn is_noted(entity: &Record, change: &Change) -> bool {
     let files = entity.attributes.iter().filter(|one| names_files(one));
     let mut names = files.map(|one| one.name.as_str()).peekable();
     let expiry = entity.expiry().map(|one| one.name.as_str());
-    change.access != Access::Delete
+    !change.access.removes()
         && names.peek().is_some()
         && expiry.is_some()
         && change.touches(names.chain(expiry))

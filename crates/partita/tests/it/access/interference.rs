@@ -113,6 +113,7 @@ impl Theatre {
             | Verb::Upsert { entity, path, .. }
             | Verb::Delete { entity, path }
             | Verb::Restore { entity, path }
+            | Verb::Purge { entity, path }
             | Verb::Act {
                 on: Some((entity, path)),
                 ..

@@ -467,7 +467,8 @@ impl Theatre {
             | Verb::Update { entity, path, .. }
             | Verb::Upsert { entity, path, .. }
             | Verb::Delete { entity, path }
-            | Verb::Restore { entity, path } => of(entity, path),
+            | Verb::Restore { entity, path }
+            | Verb::Purge { entity, path } => of(entity, path),
             Verb::Act { on, .. } => on
                 .as_ref()
                 .map(|(record, path)| of(record, path))
@@ -590,9 +591,8 @@ fn is_for(design: &Design, verb: &Verb, asked: Asked) -> bool {
         | (Verb::Get { entity: one, .. }, Asked::Get(entity))
         | (Verb::Update { entity: one, .. }, Asked::Update(entity))
         | (Verb::Delete { entity: one, .. }, Asked::Delete(entity))
-        | (Verb::Restore { entity: one, .. }, Asked::Restore(entity)) => {
-            *one == design[entity].name
-        }
+        | (Verb::Restore { entity: one, .. }, Asked::Restore(entity))
+        | (Verb::Purge { entity: one, .. }, Asked::Purge(entity)) => *one == design[entity].name,
         (
             Verb::Act {
                 action: one,

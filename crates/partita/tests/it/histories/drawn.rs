@@ -114,6 +114,7 @@ impl Sketch {
         if random.u8(0..4) == 0 {
             self.line(&entity, "soft-delete = \"gone\"".into());
             self.attribute(number, "gone", "timestamp?");
+            self.line(&format!("{entity}.allow"), "purge = \"public\"".into());
         }
         if random.u8(0..4) == 0 {
             self.attribute(number, "version", "version");

@@ -29,6 +29,7 @@ pub(crate) enum Kind {
     Upsert(String),
     Delete(String),
     Restore(String),
+    Purge(String),
     /// An action and the record that it is done to.
     Act(String, String),
 }
@@ -41,6 +42,7 @@ impl fmt::Display for Kind {
             Kind::Upsert(entity) => write!(f, "upsert {entity}"),
             Kind::Delete(entity) => write!(f, "delete {entity}"),
             Kind::Restore(entity) => write!(f, "restore {entity}"),
+            Kind::Purge(entity) => write!(f, "purge {entity}"),
             Kind::Act(action, record) => write!(f, "{action} {record}"),
         }
     }
@@ -111,6 +113,7 @@ pub(crate) fn kinds(world: &World) -> Vec<Kind> {
         kinds.extend(may(Access::Delete).then(|| Kind::Delete(name())));
         let is_soft = entity.soft_delete.is_some();
         kinds.extend((may(Access::Restore) && is_soft).then(|| Kind::Restore(name())));
+        kinds.extend(may(Access::Purge).then(|| Kind::Purge(name())));
     }
     for action in &world.design.actions {
         let records = action.on.all_records().iter();
@@ -151,7 +154,7 @@ impl<'a> Generator<'a> {
             Kind::Update(_) | Kind::Act(..) => 3.0,
             // With its owner most of what there is would go.
             Kind::Delete(entity) if callers == Some(entity) => 0.15,
-            Kind::Upsert(_) | Kind::Delete(_) | Kind::Restore(_) => 1.0,
+            Kind::Upsert(_) | Kind::Delete(_) | Kind::Restore(_) | Kind::Purge(_) => 1.0,
         };
         let luck = scores.get(kind).map_or(1.0, |score| {
             (score.accepted as f64 + 2.0) / (score.tried as f64 + 2.0)
@@ -172,6 +175,7 @@ impl<'a> Generator<'a> {
             Kind::Upsert(entity) => self.upsert(self.world.design.find_entity(entity)?)?,
             Kind::Delete(entity) => self.delete(self.world.design.find_entity(entity)?)?,
             Kind::Restore(entity) => self.restore(self.world.design.find_entity(entity)?)?,
+            Kind::Purge(entity) => self.purge(self.world.design.find_entity(entity)?)?,
             Kind::Act(action, record) => self.act(
                 self.world.design.find_action(action)?,
                 self.world.shape(record)?,

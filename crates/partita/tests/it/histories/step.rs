@@ -54,7 +54,9 @@ impl fmt::Display for Step {
             Operation::Delete {
                 identity, version, ..
             } => (&identity[..], None, *version),
-            Operation::Restore { identity, .. } => (&identity[..], None, None),
+            Operation::Restore { identity, .. } | Operation::Purge { identity, .. } => {
+                (&identity[..], None, None)
+            }
             Operation::Act {
                 identity,
                 given,

@@ -140,6 +140,10 @@ impl Http {
                 let url = below(self.item(entity, path, is_nicer), "restore");
                 self.client.post(url)
             }
+            Verb::Purge { entity, path } => {
+                let url = below(self.item(entity, path, is_nicer), "purge");
+                self.client.post(url)
+            }
             Verb::Query {
                 pattern,
                 parameters,

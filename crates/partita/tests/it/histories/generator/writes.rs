@@ -329,17 +329,32 @@ impl<'a> Generator<'a> {
     }
 
     pub(super) fn restore(&mut self, entity: &'a Record) -> Option<Write> {
-        let shape = entity;
-        let is_careless = self.is_careless;
-        let (identity, item) =
-            self.pick(&entity.name, |item| is_careless || shape.is_deleted(item))?;
-        let caller = self.caller_for(entity.rules.get(Access::Restore), shape, item, &[])?;
+        let (caller, identity) = self.of_deleted(entity, Access::Restore)?;
         let operation = Operation::Restore {
             entity: entity.name.clone(),
-            identity: identity.to_vec(),
+            identity,
             version: None,
         };
         Some((caller, operation))
+    }
+
+    pub(super) fn purge(&mut self, entity: &'a Record) -> Option<Write> {
+        let (caller, identity) = self.of_deleted(entity, Access::Purge)?;
+        let operation = Operation::Purge {
+            entity: entity.name.clone(),
+            identity,
+            version: None,
+        };
+        Some((caller, operation))
+    }
+
+    /// An item that is deleted softly, and somebody who may do this to it.
+    fn of_deleted(&mut self, entity: &'a Record, access: Access) -> Option<(Caller, Vec<String>)> {
+        let is_careless = self.is_careless;
+        let is_meant = |item: &Map| is_careless || entity.is_deleted(item);
+        let (identity, item) = self.pick(&entity.name, is_meant)?;
+        let caller = self.caller_for(entity.rules.get(access), entity, item, &[])?;
+        Some((caller, identity.to_vec()))
     }
 
     pub(super) fn act(&mut self, action: &'a Action, shape: Shape<'a>) -> Option<Write> {
