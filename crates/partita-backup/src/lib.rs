@@ -31,6 +31,7 @@
 //! | [`files`] | the files of buckets, beside the commits of the items that name them |
 //! | [`shipping`] | a store's commits and bases on their way to a target |
 //! | [`restoring`] | a store as it was |
+//! | `later` | what a backup knows of the time after a moment |
 //! | [`retention`] | what a target need not keep any more |
 //!
 //! It never writes to the store that it backs up, never blocks its writers, and never changes an
@@ -39,6 +40,7 @@
 pub mod catalog;
 pub mod error;
 pub mod files;
+mod later;
 mod names;
 mod records;
 pub mod restoring;
@@ -49,6 +51,7 @@ pub mod target;
 
 pub use catalog::Catalog;
 pub use error::BackupError;
+pub use later::Later;
 pub use restoring::{Restored, Wanted};
 pub use sealing::BackupKey;
 pub use shipping::{Shipper, Shipping};

@@ -70,14 +70,14 @@ pub struct RestoreProgress {
 
 /// What a restore reads, decided before anything is written.
 pub struct Plan {
-    chain: Chain,
-    base: BaseInfo,
+    pub(crate) chain: Chain,
+    pub(crate) base: BaseInfo,
     /// The first commits of the segments, in their order.
     segments: Vec<u64>,
     /// The last commit that is applied.
-    until: CommitId,
+    pub(crate) until: CommitId,
     /// The objects of the chain.
-    objects: ChainObjects,
+    pub(crate) objects: ChainObjects,
     /// Chains that cannot be read and are not needed.
     unread: Vec<(u32, BackupError)>,
 }

@@ -8,12 +8,14 @@
 //! | `identity` | the id of a store, for its targets |
 //! | `restore` | a data directory as it was |
 //! | `restored` | the mark of such a directory |
+//! | `purged` | what was purged after the moment of a restore |
 //! | `looking` | what a target has, and whether it is good |
 
 pub(crate) mod continuous;
 pub(crate) mod identity;
 pub(crate) mod looking;
 pub(crate) mod place;
+mod purged;
 pub(crate) mod restore;
 pub(crate) mod restored;
 pub(crate) mod taking;

@@ -101,7 +101,7 @@ pub(crate) async fn check(flags: &BackupCheckFlags) -> Result<ExitCode> {
         .damaged()
         .map(|(number, error)| format!("chain {number} is damaged: {error}"))
         .collect();
-    let restored = restore::carry_out(plan, &*target, aside.path()).await?;
+    let (restored, _) = restore::carry_out(plan, None, &*target, aside.path()).await?;
     findings.extend(found_in(aside.path()).await?);
     for finding in &findings {
         print(&format!("{finding}\n"))?;

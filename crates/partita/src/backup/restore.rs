@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use partita_backup::files::KeptFiles;
 use partita_backup::restoring::{Moment, Plan, RestoreProgress};
-use partita_backup::{Restored, Target, Wanted};
+use partita_backup::{Later, Restored, Target, Wanted};
 use partita_design::time;
 use partita_plan::files::named_files;
 use partita_plan::recorded_designs;
@@ -17,7 +17,7 @@ use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock as _, Entropy as _, Store};
 
 use super::restored::{Mark, UnderWay, demand_finished, private_file};
-use super::{identity, place};
+use super::{identity, place, purged};
 use crate::cli::{MomentFlags, RestoreFlags, ResumeFlags, TargetFlags};
 use crate::output::print;
 use crate::store;
@@ -26,8 +26,9 @@ use crate::store;
 pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
     let target = place::existing(&flags.target)?;
     let plan = plan(&flags.target, &flags.moment, &*target).await?;
+    let later = purged::later(flags, &plan, &*target).await?;
     let under_way = UnderWay::begin(&flags.into)?;
-    let restored = carry_out(plan, &*target, &flags.into).await?;
+    let (restored, purged) = carry_out(plan, later.as_ref(), &*target, &flags.into).await?;
     let mut era = [0; 16];
     SystemEntropy.fill(&mut era);
     let era = format!("{:032x}", u128::from_be_bytes(era));
@@ -49,8 +50,13 @@ pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
         "without a secret: the next start makes one, and tokens of before are void"
     };
     let data = flags.into.display();
+    let purged = match purged {
+        0 => String::new(),
+        1 => "1 item that was purged since is purged again\n".to_owned(),
+        count => format!("{count} items that were purged since are purged again\n"),
+    };
     print(&format!(
-        "{data} is as it was after commit {}, made at {when} (chain {chain}), {secret}\n\
+        "{data} is as it was after commit {}, made at {when} (chain {chain}), {secret}\n{purged}\
          mails, events and schedules wait until `partita resume --data {data}`; sessions and links are void\n",
         commit.number
     ))?;
@@ -99,8 +105,14 @@ pub(super) async fn plan(
     plan.with_context(|| format!("cannot restore from {}", flags.target))
 }
 
-/// Puts the store of a data directory together, and shows how far it is.
-pub(super) async fn carry_out(plan: Plan, target: &dyn Target, data: &Path) -> Result<Restored> {
+/// Puts the store of a data directory together, and shows how far it is. What was purged later goes
+/// before its files come; says also how many items those were.
+pub(super) async fn carry_out(
+    plan: Plan,
+    later: Option<&Later>,
+    target: &dyn Target,
+    data: &Path,
+) -> Result<(Restored, u64)> {
     let bar = ProgressBar::new(0);
     let style = ProgressStyle::with_template("{bar:30} {pos} of {len} objects, commit {msg}")?;
     bar.set_style(style);
@@ -113,9 +125,15 @@ pub(super) async fn carry_out(plan: Plan, target: &dyn Target, data: &Path) -> R
     let files = plan.files(target).await.with_context(failed)?;
     let restored = plan.carry_out(target, &store::place(data), &mut show).await;
     let restored = restored.with_context(failed)?;
+    let purged = match later {
+        Some(later) => purged::purge(later, target, data)
+            .await
+            .with_context(failed)?,
+        None => 0,
+    };
     put_files(&files, target, data).await.with_context(failed)?;
     bar.finish_and_clear();
-    Ok(restored)
+    Ok((restored, purged))
 }
 
 /// Puts the files in their places that the items of a restored store name. One that an item names and

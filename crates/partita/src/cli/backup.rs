@@ -87,6 +87,10 @@ pub(crate) struct RestoreFlags {
     /// The data directory to make; it must not be there, or be empty
     #[arg(long, value_name = "DIR")]
     pub(crate) into: PathBuf,
+
+    /// Leave what was purged after that moment as it was then
+    #[arg(long)]
+    pub(crate) with_purged: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! Backups by the real binary: beside a server, behind one, and under SIGKILL.
 
+mod load;
+mod purges;
 mod s3;
 
 use std::collections::BTreeMap;
