@@ -115,6 +115,7 @@ impl Record {
         table.discriminator.as_ref().is_none_or(|name| {
             let mark = item.get(name).and_then(Value::as_str);
             mark == self.discriminator.as_deref()
+                || (mark.is_some() && mark == self.also_marked.as_deref())
         })
     }
 
@@ -135,6 +136,13 @@ impl Record {
                 };
                 nested::set(&mut attributes, &name, value);
             }
+        }
+        if let (Some(name), Some(mark), Some(other)) =
+            (&table.discriminator, &self.discriminator, &self.also_marked)
+            && item.get(name).and_then(Value::as_str) == Some(other)
+        {
+            // Readers know the mark of the design that is served.
+            attributes.insert(name.as_str(), Value::from(mark.as_str()));
         }
         Some(attributes)
     }

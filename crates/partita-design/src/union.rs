@@ -22,22 +22,24 @@
 //! |---|---|
 //! | `union` | what is aside, and what is appended |
 //! | `union::interim` | the new design with other names for what both declare otherwise |
+//! | `union::moved` | items that have another primary key in the other design |
 //! | `union::names` | the other design in the names of the served one |
 //! | `union::renumber` | the ids of the other design, as the union has them |
 //! | `union::keyspace` | whether two key templates can spell the same key |
 
 mod interim;
 mod keyspace;
+mod moved;
 mod names;
 mod renumber;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::design::{
     Attribute, Computed, Design, Index, Record, RecordId, RecordIndex, Ref, Rules, Source, Table,
     Timing, Unique,
 };
-use crate::difference::{Subject, between};
+use crate::difference::{Renamed, Subject, between};
 use crate::expression::Predicate;
 use crate::kernel::{Does, Reaction, lower};
 pub use interim::{interim, shown_name};
@@ -85,6 +87,8 @@ pub struct Aside {
     indexes: Vec<usize>,
     /// The views of the served design whose records hold more for the other one.
     wider_views: BTreeSet<RecordId>,
+    /// For each entity that has other keys in the other design, the record of its items there.
+    moved: BTreeMap<RecordId, RecordId>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,12 +121,15 @@ pub fn union(old: &Design, new: &Design, served: Served) -> Result<Union, Vec<Di
         other: &other,
         served,
         demands: Vec::new(),
+        others_finders: Vec::new(),
         wrong: Vec::new(),
     };
     merge.tables();
     merge.records();
+    merge.marks();
     merge.mirrors(&mirrors);
     merge.collisions();
+    merge.moved();
     merge.widen();
     let Merge {
         mut design,
@@ -154,7 +161,14 @@ impl Aside {
             own: own.collect(),
             indexes: served.tables.iter().map(|one| one.indexes.len()).collect(),
             wider_views: BTreeSet::new(),
+            moved: BTreeMap::new(),
         }
+    }
+
+    /// The record that the items of an entity are kept as under the key of the other design, if they
+    /// have another one there.
+    pub fn moved(&self, entity: RecordId) -> Option<RecordId> {
+        self.moved.get(&entity).copied()
     }
 
     /// Whether a record is.
@@ -281,6 +295,9 @@ struct Merge<'d> {
     aside: Aside,
     demands: Vec<Demand>,
     numbers: Renumber<'d>,
+    /// The targets of refs that are found by the keys of the other design: the record, and the
+    /// positions of the ref and the target.
+    others_finders: Vec<(RecordId, usize, usize)>,
     wrong: Vec<Disagreement>,
 }
 
@@ -331,6 +348,52 @@ impl Merge<'_> {
                 self.demand(record, id);
             }
         }
+    }
+
+    /// Items that the other design marks otherwise may have either mark.
+    fn marks(&mut self) {
+        for other in &self.other.records {
+            let id = self.numbers.record(other.id);
+            let Some(id) = id.filter(|id| !self.aside.has_record(*id)) else {
+                continue;
+            };
+            let known = &self.design[id];
+            if known.discriminator == other.discriminator {
+                continue;
+            }
+            let mark = self.design[known.table].discriminator.clone();
+            let place = format!(
+                "{}.{}",
+                place_of(known),
+                mark.as_deref().unwrap_or_default()
+            );
+            if let Some(why) = self.unmarked(known, mark.as_deref(), other) {
+                self.disagree(place, why);
+            } else {
+                let known = &mut self.design.records[id.index()];
+                known.also_marked.clone_from(&other.discriminator);
+            }
+        }
+    }
+
+    /// Why items of a record cannot have either of two marks.
+    fn unmarked(&self, known: &Record, mark: Option<&str>, other: &Record) -> Option<&'static str> {
+        let mut keys = self.design[known.table]
+            .indexes
+            .iter()
+            .flat_map(Index::keys);
+        if keys.any(|key| Some(key.name.as_str()) == mark) {
+            return Some("is a key of an index, where items have one of the two marks");
+        }
+        let mut records = self.design.records.iter();
+        let is_anothers = records.any(|one| {
+            let marks = [&one.discriminator, &one.also_marked];
+            one.id != known.id
+                && one.table == known.table
+                && marks.contains(&&other.discriminator)
+                && may_collide(&one.key, &known.key)
+        });
+        is_anothers.then_some("is the mark of another record with such keys")
     }
 
     /// What the new design demands of stored items: whoever writes has to heed it until it is served.
@@ -502,6 +565,9 @@ impl Merge<'_> {
                 } else if known.stored(&reference.name).is_some() {
                     self.disagree(place, "is the name of something else in the other design");
                 } else {
+                    let at = known.refs.len();
+                    let targets = (0..made.targets.len()).map(|target| (id, at, target));
+                    self.others_finders.extend(targets);
                     self.design.records[id.index()].refs.push(made);
                 }
                 continue;
@@ -511,10 +577,14 @@ impl Merge<'_> {
                 continue;
             }
             let at = known.refs.iter().position(|one| one.name == reference.name);
-            let targets = at.map(|at| &mut self.design.records[id.index()].refs[at].targets);
-            for (known, made) in targets.into_iter().flatten().zip(made.targets) {
+            let Some(at) = at else { continue };
+            let targets = &mut self.design.records[id.index()].refs[at].targets;
+            for (target, (known, made)) in targets.iter_mut().zip(made.targets).enumerate() {
                 // Something that only the other design has needs to find who refers.
-                known.finder = known.finder.take().or(made.finder);
+                if known.finder.is_none() && made.finder.is_some() {
+                    known.finder = made.finder;
+                    self.others_finders.push((id, at, target));
+                }
             }
         }
     }
@@ -541,6 +611,7 @@ impl Merge<'_> {
 
 /// The views that have their records under other keys, or for others, by their names.
 fn moved_views(old: &Design, new: &Design) -> BTreeSet<String> {
+    let renamed = Renamed::between(old, new).records;
     let changes = between(old, new).into_iter();
     let moved = changes.filter(|one| !one.is_free());
     let moved = moved.filter_map(|one| match one.subject {
@@ -548,7 +619,9 @@ fn moved_views(old: &Design, new: &Design) -> BTreeSet<String> {
         Subject::When(name) | Subject::Each(name) | Subject::Distinct(name) => Some(name),
         _ => None,
     });
-    moved.collect()
+    // Either name, whichever design is served.
+    let names = moved.flat_map(|name| renamed.get(&name).cloned().into_iter().chain([name]));
+    names.collect()
 }
 
 /// Whether two tables of one name in their designs are not one table.

@@ -180,15 +180,22 @@ impl Partita {
                 attributes,
             }),
             (Some(name), None, Some(identity)) => {
-                let record = self.blueprint.named_record(name)?;
-                let on = NamedItem {
-                    with_deleted: true,
-                    ..NamedItem::new(record, identity.clone())
+                let read = match self.blueprint.named_record(name) {
+                    Ok(record) => {
+                        let on = NamedItem {
+                            with_deleted: true,
+                            ..NamedItem::new(record, identity.clone())
+                        };
+                        self.read_one(caller, &on).await
+                    }
+                    Err(unknown) => Err(unknown),
                 };
-                match self.read_one(caller, &on).await {
-                    // What became of the item since does not change that the write was carried out.
+                match read {
+                    // What became of the item since, or of its entity's name, does not change that
+                    // the write was carried out.
                     Err(
                         PlanError::NotFound { .. }
+                        | PlanError::UnknownEntity { .. }
                         | PlanError::Forbidden { .. }
                         | PlanError::Unauthenticated { .. },
                     ) => Answer::Record(Record {

@@ -451,6 +451,28 @@ pub(crate) enum Within<'a> {
     },
 }
 
+impl Within<'_> {
+    /// Whether items have other keys in the design that is planned with next, so that the places
+    /// which are held for the task, and the one where it goes on, would mean nothing.
+    fn goes_by_keys_of(&self, now: &Blueprint, next: &Blueprint) -> bool {
+        let has_others = |record: &Record| {
+            let known = next.design.find_record(&record.name);
+            known.is_some_and(|known| known.key != record.key)
+        };
+        let finds_others = |pattern: &Pattern| {
+            let mut found = pattern.returns.iter();
+            found.any(|record| has_others(&now.design[*record]))
+        };
+        match self {
+            Within::Referring(within) => has_others(within.source) || has_others(within.entity),
+            Within::Each(within) => has_others(within.source) || finds_others(within.pattern),
+            Within::Apply(within) => finds_others(within.pattern),
+            Within::Schedule(within) => has_others(&now.design[within.schedule.over.record()]),
+            Within::History { source, view } => has_others(source) || has_others(view),
+        }
+    }
+}
+
 /// The items that refer to one of a record.
 #[derive(Clone, Copy)]
 pub(crate) struct Referrers<'a> {

@@ -263,7 +263,11 @@ pub enum MigrationError {
         what: &'static str,
     },
     /// Jobs of the design that is served have no place in the other one.
-    #[error("jobs are not done that the new design knows nothing of: {}", .jobs.join(", "))]
+    #[error(
+        "jobs are not done that the other design knows nothing of, or whose items it has under other \
+         keys: {}",
+        .jobs.join(", ")
+    )]
     Jobs {
         /// Their ids.
         jobs: Vec<String>,
@@ -396,10 +400,17 @@ impl Designs {
         if !stage.keeps_both() {
             let fading = (!stage.is_over()).then(|| self.union(stage));
             let fading = fading.transpose()?.map(Box::new);
+            let mut planned = planned.clone();
+            if let Some(union) = &fading {
+                // Some items still have the marks of the other design.
+                for (record, both) in planned.records.iter_mut().zip(&union.design.records) {
+                    record.also_marked.clone_from(&both.also_marked);
+                }
+            }
             return Ok(Blueprint {
                 fading,
                 served: served.clone(),
-                ..Blueprint::new(planned.clone())?
+                ..Blueprint::new(planned)?
             });
         }
         let Union {

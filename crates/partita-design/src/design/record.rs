@@ -30,6 +30,8 @@ pub struct Record {
     pub indexes: Vec<RecordIndex>,
     /// The value of the table's discriminator.
     pub discriminator: Option<String>,
+    /// Another value that stored items may have there: a migration is giving them another one.
+    pub also_marked: Option<String>,
     /// What identifies an item: the placeholders of the primary key, in order.
     pub identity: Vec<IdentityPart>,
     /// Its attributes, key-only and virtual ones too. A view has those that it declares, those

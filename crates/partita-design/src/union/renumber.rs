@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::moved::order_arguments;
 use crate::design::{
     Aggregate, ConstantsId, Design, EachOver, Finder, IndexId, KeyValue, OnDelete, Record,
     RecordId, RecordIndex, Ref, RefId, RefTo, Source, TableId, Timing, View,
@@ -201,6 +202,7 @@ impl<'d> Renumber<'d> {
                     None => return Err("leads to constants that are new or changed".to_owned()),
                 },
             };
+            order_arguments(union, target);
             if let Some(pattern) = target.via {
                 let name = &self.other[pattern].name;
                 let Some(known) = union.find_pattern(name) else {

@@ -268,9 +268,12 @@ impl Planner<'_> {
         let declared = declared.filter(|one| is_entity && !one.key_only && !one.is_virtual);
         let roots = declared.map(|one| one.path().root);
         let names: BTreeSet<Name> = roots.chain(stored.keys().cloned()).collect();
+        let mark = blueprint.table_of(entry.record).0.discriminator.as_deref();
+        // One of two marks is as good as the other.
+        let mark = mark.filter(|_| entry.record.also_marked.is_some());
         let names = names
             .into_iter()
-            .filter(|name| !key.contains(&name.as_str()));
+            .filter(|name| !key.contains(&name.as_str()) && mark != Some(name.as_str()));
         names
             .map(|name| is_unchanged(Path::attribute(name.clone()), stored.get(&name)))
             .collect()

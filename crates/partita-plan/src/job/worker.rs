@@ -197,7 +197,12 @@ impl Partita {
 
     fn is_lost(&self, job: &Job, next: &Blueprint) -> bool {
         let mut tasks = job.tasks.iter();
-        tasks.any(|task| task.within(&self.blueprint).is_some() && task.within(next).is_none())
+        tasks.any(|task| match task.within(&self.blueprint) {
+            Some(within) => {
+                task.within(next).is_none() || within.goes_by_keys_of(&self.blueprint, next)
+            }
+            None => false,
+        })
     }
 
     pub(super) async fn stored_jobs(&self, partition: &str) -> Result<Vec<Job>, PlanError> {

@@ -1,12 +1,13 @@
-//! Whether stored items would belong to what is new in a design.
+//! Whether stored items would belong to what is new in a design, or have keys that its items get.
 //!
 //! A new entity says nothing of what is stored, as long as nothing is stored under its keys. Another
 //! program may have put items there, or they are left of an entity that an earlier design had. Their
 //! counts, views and guards are not there then, and would be wrong from the first write on.
 
 use partita_core::Item;
+use partita_design::design::record::UNIQUE_SORT;
 use partita_design::design::{Record, Table};
-use partita_design::difference::{Change, between};
+use partita_design::difference::{Change, Subject, between};
 use partita_design::{Design, is_key_of};
 use partita_store::StoreError;
 use partita_store::request::Scan;
@@ -17,7 +18,8 @@ use super::{DesignError, Recorded};
 use crate::commit::run::Runner;
 use crate::error::PlanError;
 
-/// The entities and views that a design adds to the live one.
+/// The entities and views that a design adds to the live one, and the entities to which it gives
+/// other keys.
 pub(crate) struct Newcomers {
     design: Design,
     live: Recorded,
@@ -31,7 +33,7 @@ impl Newcomers {
         let (old, _) = live.compile(&live.variables);
         let changes = old.map(|old| between(&old, given)).unwrap_or_default();
         let added = changes.into_iter().filter_map(|change| {
-            let record = given.find_record(change.new_record()?)?;
+            let record = given.find_record(newly_keyed(&change)?)?;
             let mut records = given.records.iter();
             Some((records.position(|one| one.id == record.id)?, change))
         });
@@ -99,7 +101,12 @@ impl Newcomers {
             return Ok(());
         };
         let mut added = self.in_table(table);
-        let Some((_, change)) = added.find(|(record, _)| is_key_of(record, key.0, key.1)) else {
+        let is_at = |(record, change): &(&Record, &Change)| {
+            // The guards of items that move stay where they are.
+            let is_guard = change.new_record().is_none() && key.1 == UNIQUE_SORT;
+            !is_guard && is_key_of(record, key.0, key.1)
+        };
+        let Some((_, change)) = added.find(is_at) else {
             return Ok(());
         };
         if self.is_of_another(table, item, key) {
@@ -129,6 +136,14 @@ impl Newcomers {
                 && record.is_marked(table, item)
                 && is_key_of(record, partition, sort)
         })
+    }
+}
+
+/// The record under whose keys there may be nothing yet.
+fn newly_keyed(change: &Change) -> Option<&str> {
+    match &change.subject {
+        Subject::PrimaryKey(record, _) if !record.is_view => Some(&record.name),
+        _ => change.new_record(),
     }
 }
 

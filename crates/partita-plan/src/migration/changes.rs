@@ -28,10 +28,34 @@ pub fn changes(old: &Design, new: &Design, drops: &[String]) -> Vec<PlannedChang
             change,
         })
         .collect();
+    refuse_more_than_names(&mut changes);
     if changes.iter().all(|one| one.obstacle.is_none()) {
         note_disagreements(old, new, &mut changes);
     }
     changes
+}
+
+/// An entity or a view that has another name is the same as before but for its mark. What else
+/// changes about it is found by its name in both designs.
+fn refuse_more_than_names(changes: &mut [PlannedChange]) {
+    let is_name = |one: &Change| {
+        let is_record = matches!(one.subject, Subject::Entity(_) | Subject::View(_));
+        is_record && matches!(one.kind, ChangeKind::Renamed { .. })
+    };
+    let others = changes.iter().map(|one| &one.change);
+    let others = others.filter(|one| !is_name(one));
+    let others = others.filter(|one| !matches!(one.subject, Subject::Discriminator(..)));
+    let others: Vec<(RecordName, String)> = others
+        .filter_map(|one| Some((one.subject.record()?, one.name())))
+        .collect();
+    for change in changes.iter_mut().filter(|one| is_name(&one.change)) {
+        let record = change.change.subject.record();
+        let found = others.iter().find(|(of, _)| Some(of) == record.as_ref());
+        if let Some((_, name)) = found {
+            let why = format!("rename it in a step of its own: `{name}` changes, too");
+            change.obstacle.get_or_insert(why);
+        }
+    }
 }
 
 /// Says of changes that both designs cannot be kept at once for.
@@ -67,7 +91,7 @@ fn obstacle(old: &Design, new: &Design, change: &Change, drops: &[String]) -> Op
     match change.class {
         Class::Dropping => drop_obstacle(old, change, drops),
         Class::Narrowing => narrowing_obstacle(old, new, change),
-        Class::Stated => stated_obstacle(change),
+        Class::Stated => stated_obstacle(new, change),
         Class::Derived if is_moved_view(change) => moved_obstacle(old, new, change),
         Class::Derived if change.kind == ChangeKind::Changed => changed_obstacle(new, change),
         Class::Derived => derived_obstacle(old, new, change),
@@ -137,7 +161,9 @@ fn moved_obstacle(old: &Design, new: &Design, change: &Change) -> Option<String>
 /// Something that Partita computes says something else.
 fn changed_obstacle(new: &Design, change: &Change) -> Option<String> {
     match (&change.subject, change.work) {
-        (Subject::Keep(_) | Subject::Guard(..), _) | (_, Work::KeepDefault) => None,
+        // Items may have either mark until the migration is over.
+        (Subject::Keep(_) | Subject::Guard(..) | Subject::Discriminator(..), _)
+        | (_, Work::KeepDefault) => None,
         // They have interim names until the migration is over.
         (Subject::Attribute(_, _, AttributeAspect::Value), Work::Derive)
         | (Subject::Index(_) | Subject::IndexKey(..), _) => None,
@@ -155,17 +181,25 @@ fn changed_obstacle(new: &Design, change: &Change) -> Option<String> {
 }
 
 /// What the design states is done.
-fn stated_obstacle(change: &Change) -> Option<String> {
+fn stated_obstacle(new: &Design, change: &Change) -> Option<String> {
     let is_filled = change.work == Work::Fill && change.kind == ChangeKind::Added;
     let is_renamed = matches!(change.kind, ChangeKind::Renamed { .. });
     match &change.subject {
         Subject::Attribute(..) if is_filled || is_renamed => None,
-        Subject::Entity(_) | Subject::View(_) if is_renamed => Some(
-            "this version carries out other names of attributes, and not of entities and views"
-                .to_owned(),
-        ),
+        // The items are kept under both keys.
+        Subject::PrimaryKey(record, _) if !record.is_view => None,
+        Subject::Entity(name) if is_renamed => {
+            let why = "its items name files, which belong to the name of their entity";
+            let entity = new.find_entity(name);
+            entity.is_some_and(has_files).then(|| why.to_owned())
+        }
+        Subject::View(_) if is_renamed => None,
         _ => match change.work {
-            Work::Move => Some("this version does not move items to other keys".to_owned()),
+            Work::Move => Some(
+                "this version does not move records of views that have attributes of their own or \
+                 keep what was replaced"
+                    .to_owned(),
+            ),
             Work::Convert => Some("this version does not convert rows".to_owned()),
             _ => Some(
                 "this version fills in attributes that are new: add another one with this `fill`, \
@@ -205,10 +239,6 @@ fn narrowing_obstacle(old: &Design, new: &Design, change: &Change) -> Option<Str
 /// What callers gave goes only if it is named.
 fn drop_obstacle(old: &Design, change: &Change, drops: &[String]) -> Option<String> {
     let name = change.name();
-    let has_files = |record: &Record| {
-        let mut attributes = record.attributes.iter();
-        attributes.any(|one| one.file_in.is_some() || one.file_at.is_some())
-    };
     match &change.subject {
         Subject::Attribute(record, attribute, AttributeAspect::Whole) if !record.is_view => {
             let attribute = old.find_entity(&record.name)?.stored(attribute)?;
@@ -225,6 +255,11 @@ fn drop_obstacle(old: &Design, change: &Change, drops: &[String]) -> Option<Stri
     }
     let is_named = drops.contains(&name);
     (!is_named).then(|| format!("it would drop what callers gave: say so with `--drop {name}`"))
+}
+
+fn has_files(record: &Record) -> bool {
+    let mut attributes = record.attributes.iter();
+    attributes.any(|one| one.file_in.is_some() || one.file_at.is_some())
 }
 
 /// Why old items cannot be given a new attribute, or why it cannot be taken from them.

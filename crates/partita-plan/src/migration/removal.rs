@@ -5,10 +5,11 @@
 use futures::stream::{self, StreamExt as _};
 use partita_core::expression::{Condition, Path, Step as PathStep, Update};
 use partita_core::{Item, Value};
+use partita_design::Design;
 use partita_design::design::record::UNIQUE_SORT;
 use partita_design::design::{Record, RecordId, Source, Table};
 use partita_design::nested;
-use partita_design::sidecar::{KEPT, KEPT_ENTITY, KEPT_NUMBERS};
+use partita_design::sidecar::{KEPT, KEPT_ENTITY, KEPT_NUMBERS, kept_partition};
 use partita_design::template::dotted;
 use partita_design::union::Union;
 use partita_store::request::{
@@ -213,6 +214,12 @@ fn removal(
             update = update.setting(dotted(name), value);
         }
     }
+    if let (Some(name), Some(mark)) = (&table.discriminator, &record.discriminator)
+        && record.also_marked.is_some()
+        && item.get(name).and_then(Value::as_str) != Some(mark)
+    {
+        update = update.setting(Path::attribute(name), Value::from(mark.as_str()));
+    }
     let condition = Condition::Exists(Path::attribute(&table.partition));
     (!update.is_empty()).then(|| TransactAction::Update(change(name, key, update, condition)))
 }
@@ -244,7 +251,7 @@ fn derived_paths(union: &Union, drops: &[String], record: &Record, item: &Item) 
 }
 
 /// Whether a value is a map in which there is nothing but such maps.
-fn is_hollow(value: &Value) -> bool {
+pub(super) fn is_hollow(value: &Value) -> bool {
     matches!(value, Value::M(map) if map.values().all(is_hollow))
 }
 
@@ -257,7 +264,8 @@ fn kept_removal(union: &Union, sidecar: &TableName, row: &Item) -> Option<Transa
     }
     let key = sidecar::key(partition, sort);
     let entity = row.get(KEPT_ENTITY)?.as_str()?;
-    let record = union.design.find_entity(entity)?;
+    let record = union.design.find_entity(entity);
+    let record = record.or_else(|| owner(&union.design, partition, sort))?;
     let Value::M(numbers) = row.get(KEPT_NUMBERS)? else {
         return None;
     };
@@ -298,6 +306,16 @@ fn kept_removal(union: &Union, sidecar: &TableName, row: &Item) -> Option<Transa
         update,
         sidecar::is_there(),
     )))
+}
+
+/// The entity whose numbers a row keeps, which may have had another name when they were put there.
+fn owner<'d>(design: &'d Design, kept: &str, sort: &str) -> Option<&'d Record> {
+    design.entities().find(|entity| {
+        let prefix = kept_partition(&design[entity.table].name, "");
+        let partition = kept.strip_prefix(&prefix);
+        partition.is_some_and(|partition| entity.key.partition.read(partition).is_some())
+            && entity.key.sort.read(sort).is_some()
+    })
 }
 
 fn change(table: &TableName, key: Item, update: Update, condition: Condition) -> UpdateItem {

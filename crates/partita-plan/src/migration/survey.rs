@@ -21,6 +21,7 @@ use partita_store::table::TableName;
 use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::gate::Observer;
+use super::removal::is_hollow;
 use super::{Designs, MigrationError, Stage};
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
@@ -352,7 +353,7 @@ fn wrong_value(attribute: &Attribute, item: &Map) -> Option<String> {
     }
 }
 
-fn in_the_way(union: &Union, _: &Table, record: &Record, item: &Item) -> Option<String> {
+fn in_the_way(union: &Union, table: &Table, record: &Record, item: &Item) -> Option<String> {
     let Union { design, aside, .. } = union;
     if aside.has_record(record.id) || !record.is_entity() {
         return None;
@@ -363,7 +364,34 @@ fn in_the_way(union: &Union, _: &Table, record: &Record, item: &Item) -> Option<
     let name = attribute.map(|one| one.name.as_str());
     let keys = aside.made_keys(design, record);
     let name = name.or_else(|| keys.into_iter().find(|key| item.contains_key(key)));
-    name.map(|name| format!("has `{name}` already, which the new design derives"))
+    let what = name.map(|name| format!("has `{name}` already, which the new design derives"));
+    what.or_else(|| lost(union, table, record, item))
+}
+
+/// What an item would lose that comes under another key, because the design does not know it.
+fn lost(union: &Union, table: &Table, record: &Record, item: &Item) -> Option<String> {
+    union.aside.moved(record.id)?;
+    let mut rest = item.clone();
+    let stored = record.attributes.iter().filter(|one| !one.is_virtual);
+    stored.for_each(|one| nested::remove(&mut rest, &one.name));
+    let reserved = [
+        Some(&table.partition),
+        Some(&table.sort),
+        table.discriminator.as_ref(),
+    ];
+    let reserved = reserved.into_iter().flatten().map(String::as_str);
+    for name in reserved.chain(table.made_keys()) {
+        rest.remove(name);
+    }
+    let is_inside = |name: &str| {
+        let mut names = record.attributes.iter().map(|one| one.name.split_once('.'));
+        names.any(|one| one.is_some_and(|(outer, _)| outer == name))
+    };
+    rest.retain(|name, value| !(is_inside(name) && is_hollow(value)));
+    let (name, _) = rest.iter().next()?;
+    Some(format!(
+        "has something in `{name}` that the design does not list, and comes under another key"
+    ))
 }
 
 /// What an item has that callers gave under the new design, and that the old one does not know. The

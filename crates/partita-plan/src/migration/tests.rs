@@ -8,6 +8,7 @@
 mod cases;
 mod crowd;
 mod defects;
+mod moved;
 mod press;
 
 use std::sync::Arc;

@@ -327,7 +327,7 @@ impl Courier {
     }
 
     /// What a receiver is told of a record; nothing of items that the design does not know, such as
-    /// guards.
+    /// guards, and those that a migration keeps for another design.
     fn message_of(
         &self,
         channel: &Channel,
@@ -339,7 +339,8 @@ impl Courier {
         };
         let blueprint = &self.partita.blueprint;
         let design = &blueprint.design;
-        let ids: Vec<RecordId> = design.records.iter().map(|one| one.id).collect();
+        let known = design.records.iter().filter(|one| !blueprint.is_aside(one));
+        let ids: Vec<RecordId> = known.map(|one| one.id).collect();
         let known = |image: &Option<Item>| {
             let image = image.as_ref()?;
             let (known, item) = blueprint.recognise(&ids, image)?;

@@ -43,6 +43,7 @@ pub(crate) fn compile(
             .discriminator
             .as_ref()
             .map(|(value, _)| value.clone()),
+        also_marked: None,
         identity: record.identity()?,
         attributes: attributes?,
         open: record.open,

@@ -79,6 +79,7 @@ pub(crate) fn compile(
             .discriminator
             .as_ref()
             .map(|(value, _)| value.clone()),
+        also_marked: None,
         identity,
         refs: refs(source, &attributes),
         attributes,

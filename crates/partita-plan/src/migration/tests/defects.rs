@@ -50,6 +50,7 @@ async fn an_item_that_is_missed_is_noticed() {
         "a computed value",
         "a new index",
         "a copy",
+        "another sort key",
     ] {
         assert!(is_noticed(Mistake::Missed, case).await, "{case}");
     }
