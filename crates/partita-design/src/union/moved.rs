@@ -164,6 +164,7 @@ fn copy(known: &Record, other: &Record, id: RecordId) -> Record {
         rules: Rules::default(),
         open: false,
         soft_delete: None,
+        purge_after_days: None,
         require: None,
         repeat: Repeat::Refuse,
         unique: Vec::new(),
