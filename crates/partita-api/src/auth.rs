@@ -11,6 +11,7 @@
 //! | `form` | what a request brings: JSON, or a form of one of our pages |
 //! | `page` | the pages that mailed links lead to |
 //! | `limits` | how often something may be tried |
+//! | `public_url` | where browsers reach the server |
 //!
 //! Only these requests take a password or a mailed secret. They keep no answers for idempotency
 //! keys, and what they answer does not tell whether somebody has an account.
@@ -22,12 +23,13 @@ mod limits;
 pub mod oidc;
 mod page;
 pub mod password;
+mod public_url;
 mod signing;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::Response;
 use partita_core::plain;
 use partita_design::Design;
@@ -47,6 +49,8 @@ use crate::token::Verified;
 use form::Form;
 use oidc::Providers;
 use password::{Asker, Hasher};
+
+pub use public_url::{PublicUrl, PublicUrlError};
 
 /// The first part of their paths.
 pub const AUTH: &str = "auth";
@@ -263,63 +267,6 @@ impl AuthRequest {
                 | Of::Providers
                 | Of::Unlink
         )
-    }
-}
-
-/// Where browsers reach the server: scheme, host, port, and perhaps a path.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PublicUrl {
-    text: String,
-    origin: String,
-}
-
-/// Why something is no public URL.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no address to reach the server at; write `https://example.com`")]
-pub struct PublicUrlError(String);
-
-impl Default for PublicUrl {
-    /// That of a server on this machine.
-    fn default() -> Self {
-        let text = "http://127.0.0.1:8000".to_owned();
-        PublicUrl {
-            origin: text.clone(),
-            text,
-        }
-    }
-}
-
-impl PublicUrl {
-    /// A URL of `http` or `https`, without a query.
-    pub fn new(text: &str) -> Result<PublicUrl, PublicUrlError> {
-        let wrong = || PublicUrlError(text.to_owned());
-        let uri: Uri = text.parse().map_err(|_| wrong())?;
-        let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-            return Err(wrong());
-        };
-        let is_plain = matches!(scheme, "http" | "https") && uri.query().is_none();
-        if !is_plain || authority.as_str().contains('@') {
-            return Err(wrong());
-        }
-        Ok(PublicUrl {
-            text: text.trim_end_matches('/').to_owned(),
-            origin: format!("{scheme}://{authority}"),
-        })
-    }
-
-    /// The URL, without a slash at its end.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// What browsers send as the origin of our own pages.
-    pub fn origin(&self) -> &str {
-        &self.origin
-    }
-
-    /// Whether browsers send cookies over TLS only.
-    fn is_secure(&self) -> bool {
-        self.origin.starts_with("https:")
     }
 }
 

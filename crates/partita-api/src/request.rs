@@ -1,6 +1,7 @@
 //! A request as it comes: its parts, read but not yet understood.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Uri, header};
@@ -136,4 +137,35 @@ pub(crate) fn parameters(query: &str) -> Result<Parameters, Problem> {
         parameters.insert(name.into_owned(), value.into_owned());
     }
     Ok(parameters)
+}
+
+/// Whether a host, perhaps with a port, is this machine by its very name.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.parse::<u16>().is_ok() => name,
+        _ => host,
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    name == "localhost" || bare.parse::<IpAddr>().is_ok_and(|one| one.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_this_machine() {
+        for (host, is_here) in [
+            ("127.0.0.1:8000", true),
+            ("localhost:8000", true),
+            ("[::1]:8000", true),
+            ("localhost", true),
+            ("example.org:8000", false),
+            ("localhost.example.org", false),
+            ("127.0.0.1.example.org:80", false),
+            ("10.0.0.1", false),
+        ] {
+            assert_eq!(is_loopback(host), is_here, "{host}");
+        }
+    }
 }

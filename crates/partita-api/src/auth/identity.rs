@@ -31,7 +31,8 @@ pub(crate) async fn identify(
     if !partita.has_accounts() {
         return Ok(tokens.verify(design, bearer).await?);
     }
-    if let Some(credential) = bearer.filter(|bearer| is_credential(bearer)) {
+    let has_sessions = partita.has_sign_in();
+    if let Some(credential) = bearer.filter(|bearer| has_sessions && is_credential(bearer)) {
         let found = partita.session(credential).await?;
         let (session, account) = found.ok_or_else(ended)?;
         return Ok(Verified::of_session(account.id, session));
@@ -42,7 +43,8 @@ pub(crate) async fn identify(
         return Ok(verified);
     }
     let nobody = tokens.verify(design, None).await?;
-    let Some(credential) = cookie(request.headers, &cookie_name(design)) else {
+    let given = cookie(request.headers, &cookie_name(design));
+    let Some(credential) = given.filter(|_| has_sessions) else {
         return Ok(nobody);
     };
     // A browser sends a cookie whether its user wants that or not, also one that has ended.
@@ -121,12 +123,12 @@ pub(crate) fn set_cookie(
     same_site: SameSite,
 ) -> HeaderValue {
     let (credential, seconds) = session.unwrap_or_default();
-    let path = format!("/{design}");
     let name = cookie_name(design);
-    cookie_header(auth, &name, credential, &path, seconds, same_site)
+    cookie_header(auth, &name, credential, design, seconds, same_site)
 }
 
-/// A cookie that no script reads, and that no page of others sends a write with.
+/// A cookie for what is below a path of ours, that no script reads, and that no page of others sends a
+/// write with.
 pub(super) fn cookie_header(
     auth: &Auth,
     name: &str,
@@ -135,13 +137,14 @@ pub(super) fn cookie_header(
     seconds: i64,
     same_site: SameSite,
 ) -> HeaderValue {
-    let secure = if auth.public_url.is_secure() {
+    let secure = if auth.public_url.has_secure_cookies() {
         "; Secure"
     } else {
         ""
     };
+    let before = auth.public_url.path();
     let text = format!(
-        "{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite={same_site:?}{secure}"
+        "{name}={value}; Path={before}/{path}; Max-Age={seconds}; HttpOnly; SameSite={same_site:?}{secure}"
     );
     HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
@@ -173,6 +176,32 @@ fn address_in(text: &str) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Where a proxy has the server below a path, browsers see that path.
+    #[test]
+    fn a_cookie_is_for_the_paths_that_browsers_see() {
+        use std::sync::Arc;
+
+        use partita_store::surroundings::{ManualClock, SeededEntropy};
+
+        let clock = Arc::new(ManualClock::at(0));
+        let mut auth = Auth::new(clock, Arc::new(SeededEntropy::new(1)));
+        for (url, expected) in [
+            (
+                "http://127.0.0.1:8000",
+                "Path=/mediahub; Max-Age=60; HttpOnly; SameSite=Lax",
+            ),
+            (
+                "https://example.org/app/",
+                "Path=/app/mediahub; Max-Age=60; HttpOnly; SameSite=Lax; Secure",
+            ),
+        ] {
+            auth.public_url = super::super::PublicUrl::new(url).unwrap();
+            let cookie = set_cookie(&auth, "mediahub", Some(("id.secret", 60)), SameSite::Lax);
+            let cookie = cookie.to_str().unwrap();
+            assert_eq!(cookie, format!("partita-mediahub=id.secret; {expected}"));
+        }
+    }
 
     #[test]
     fn a_cookie_is_found_among_others() {

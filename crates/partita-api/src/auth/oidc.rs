@@ -344,7 +344,7 @@ fn attempt_cookie_name(design: &str) -> String {
 /// It is for the requests of a sign-in alone. A browser sends it when a provider sends it back.
 fn attempt_cookie(auth: &Auth, design: &str, value: &str, seconds: i64) -> HeaderValue {
     let name = attempt_cookie_name(design);
-    let path = format!("/{design}/auth/oidc");
+    let path = format!("{design}/auth/oidc");
     identity::cookie_header(auth, &name, value, &path, seconds, SameSite::Lax)
 }
 

@@ -95,6 +95,17 @@ async fn many_first_requests_make_one_user() {
         "{story}"
     );
 
+    // There are no sessions here. What looks like one is no token, and a cookie of one is nobody's.
+    let session = format!("id.{}", "A".repeat(43));
+    let (status, refused) = pool.me_by(&session).await;
+    assert_eq!(
+        (status, &refused["type"]),
+        (401, &json!("urn:partita:problem:token-invalid"))
+    );
+    let document = Client::new().get(pool.url("openapi.json"));
+    let document = document.header("cookie", format!("partita-storyhub={session}"));
+    assert_eq!(answered(document).await.0, 200);
+
     let mut access = claims("7f0c6e0e-bob", "Bob");
     access.as_object_mut().unwrap().remove("email");
     let (status, refused) = pool.me(&access).await;
