@@ -141,7 +141,7 @@ pub(crate) fn start_delivering(
             let streams = streams.map(|receiver| courier.keep_streaming(receiver, failed));
             let delivering = async {
                 futures::join!(
-                    courier.keep_delivering(failed),
+                    courier.keep_delivering(&receivers, failed),
                     futures::future::join_all(streams)
                 )
             };

@@ -13,8 +13,8 @@ use crate::partita::Partita;
 use crate::sidecar;
 
 impl Partita {
-    /// The channels on which something may wait: mail, the receivers of the design, and those of
-    /// earlier designs.
+    /// The channels on which something may wait: mail, the receivers of the design, those of earlier
+    /// designs, and those of which a change of a table was parked.
     pub(crate) async fn channels(&self) -> Result<Vec<Channel>, PlanError> {
         let mut channels = vec![Channel::Mail];
         channels.extend(self.own_receivers());
@@ -53,11 +53,15 @@ impl Partita {
     /// follows it.
     pub(crate) async fn note_channels(&self) -> Result<(), PlanError> {
         for channel in self.own_receivers() {
-            let key = sidecar::key(&format!("{OUTBOX}CHANNEL"), &channel.word());
-            let put = PutItem::new(self.blueprint.sidecar.clone(), key);
-            self.runner.put(&put).await?;
+            self.runner.put(&self.note_of(&channel)).await?;
         }
         Ok(())
+    }
+
+    /// Notes that something may wait on a channel.
+    pub(super) fn note_of(&self, channel: &Channel) -> PutItem {
+        let key = sidecar::key(&format!("{OUTBOX}CHANNEL"), &channel.word());
+        PutItem::new(self.blueprint.sidecar.clone(), key)
     }
 
     /// Removes a row of the sidecar.

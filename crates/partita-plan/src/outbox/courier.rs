@@ -147,16 +147,20 @@ impl Courier {
         Ok(all)
     }
 
-    /// Delivers messages as they come. Never returns. An error of the store is passed to `failed`,
-    /// and the next round starts after `WAIT`.
-    pub async fn keep_delivering(&self, failed: impl Fn(PlanError)) {
-        let channels = loop {
+    /// Delivers messages as they come, also changes of tables for `streamed` that were parked and are
+    /// tried again. Never returns. An error of the store is passed to `failed`, and the next round
+    /// starts after `WAIT`.
+    pub async fn keep_delivering(&self, streamed: &[String], failed: impl Fn(PlanError)) {
+        let mut channels = loop {
             match self.partita.channels().await {
                 Ok(channels) => break channels,
                 Err(error) => failed(error),
             }
             tokio::time::sleep(WAIT).await;
         };
+        channels.extend(streamed.iter().cloned().map(Channel::Receiver));
+        channels.sort();
+        channels.dedup();
         let loops = channels.iter().map(|channel| self.keep(channel, &failed));
         join_all(loops).await;
     }

@@ -4,6 +4,7 @@
 //! it have arrived, so that a restart repeats some and leaves none out.
 
 use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -12,7 +13,7 @@ use partita_core::{Item, Map, Number, Value, plain};
 use partita_design::design::{Record, RecordId};
 use partita_design::sidecar::OUTBOX;
 use partita_store::StoreError;
-use partita_store::request::PutItem;
+use partita_store::request::{PutItem, TransactAction};
 use partita_store::stream::{
     DescribeStream, GetRecords, GetShardIterator, SequenceNumber, Shard, ShardIterator, ShardStart,
     StreamEvent, StreamName, StreamRecord,
@@ -58,6 +59,26 @@ pub(super) struct ReadOn {
     /// What was sent by then. If another courier has sent more since, it is not the place.
     after: Option<SequenceNumber>,
     iterator: ShardIterator,
+}
+
+/// Why a receiver takes nothing at the moment. The stream forgets old records while it is waited for
+/// with each of them, so it is asked with one.
+#[derive(Default)]
+struct Silent(Mutex<Option<Undelivered>>);
+
+impl Silent {
+    fn why(&self) -> Option<Undelivered> {
+        let why = self.0.lock();
+        why.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes what is about the receiver, and not about one message.
+    fn note(&self, undelivered: &Undelivered) {
+        if let Undelivered::Later(_) = undelivered {
+            let mut why = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *why = Some(undelivered.clone());
+        }
+    }
 }
 
 impl Courier {
@@ -263,8 +284,12 @@ impl Courier {
         }
         let is_failing = self.partita.outbox.health(|all| all.is_failing(channel));
         let width = if is_failing { 1 } else { WIDTH };
+        let silent = Silent::default();
         let sendings = chains.into_iter();
-        let sendings = sendings.map(|chain| self.send_chain(channel, table, records, chain));
+        let sendings = sendings.map(|chain| {
+            let records = (table, records);
+            self.send_chain(channel, records, chain, &silent)
+        });
         let mut sendings = stream::iter(sendings).buffer_unordered(width);
         let mut round = Round::default();
         let mut has_arrived = vec![false; records.len()];
@@ -287,9 +312,9 @@ impl Courier {
     async fn send_chain(
         &self,
         channel: &Channel,
-        table: &TableName,
-        records: &[StreamRecord],
+        (table, records): (&TableName, &[StreamRecord]),
         chain: Vec<usize>,
+        silent: &Silent,
     ) -> Result<(Round, Vec<usize>), PlanError> {
         let mut round = Round::default();
         let mut arrived = Vec::new();
@@ -304,7 +329,12 @@ impl Courier {
             }
             let now = self.partita.clock.now_millis();
             let is_old = now - message.created_millis > RECORD_MILLIS_MAX;
-            match self.hand(&message).await {
+            let why = if is_old { silent.why() } else { None };
+            let handed = match why {
+                Some(why) => Err(why),
+                None => self.hand(&message).await,
+            };
+            match handed {
                 Ok(()) => {
                     self.partita.outbox.health(|all| all.recover(channel));
                     round.delivered += 1;
@@ -317,6 +347,7 @@ impl Courier {
                     break;
                 }
                 Err(undelivered) => {
+                    silent.note(&undelivered);
                     self.park_message(message, &undelivered, now).await?;
                     round.parked += 1;
                 }
@@ -402,7 +433,9 @@ impl Courier {
             },
         };
         let put = row.put_parked(&self.partita.blueprint.sidecar);
-        self.partita.move_row(vec![put]).await.map(drop)
+        // Nothing in the design need name the receiver, and who retries the message looks for it.
+        let note = TransactAction::Put(self.partita.note_of(&row.channel));
+        self.partita.move_row(vec![put, note]).await.map(drop)
     }
 
     async fn sent(

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use partita_store::stream::{GetRecords, GetShardIterator, Records, ShardIterator};
+use partita_store::surroundings::SystemClock;
 use partita_store::{Clock as _, Layer, Store, StoreResult};
 
 use super::{DESIGN, HOUR, START, Say, create, manual, model, open_design, run, step};
-use crate::outbox::{Content, Courier, Message, Transport, Undelivered};
+use crate::outbox::{Content, Courier, Message, OutboxState, Transport, Undelivered};
 
 /// The same design with a stream, and without messages of its own.
 fn streaming() -> String {
@@ -75,6 +76,54 @@ async fn the_stream_of_a_table_is_sent_in_order_and_goes_on_after_a_restart() {
     }
     assert_eq!(seen[0].0, "shop.Order.insert Order/o");
     assert!(!seen[0].2 && seen[3].2);
+}
+
+/// A change that was parked is retried to its receiver, which no trigger of the design names.
+#[tokio::test]
+async fn a_parked_change_is_retried() {
+    let (store, clock) = (model(), manual());
+    let partita = Arc::new(open_design(&streaming(), &store, clock.clone(), 1).await);
+    run(&partita, create("o")).await.unwrap();
+    let is_gone = Arc::new(Mutex::new(true));
+    let gone = is_gone.clone();
+    let silent = Arc::new(Silent(Box::new(move |_| match *gone.lock().unwrap() {
+        true => Err(Undelivered::Never("it answers 410 Gone".to_owned())),
+        false => Ok(()),
+    })));
+    let courier = Courier::new(partita.clone(), silent);
+    assert_eq!(courier.stream("bus").await.unwrap().parked, 1);
+    let parked = partita.outbox(10).await.unwrap();
+    assert_eq!((parked.len(), parked[0].of.as_str()), (1, "Order o"));
+    *is_gone.lock().unwrap() = false;
+    assert!(partita.retry_message(&parked[0].id).await.unwrap());
+    let waiting = partita.outbox(10).await.unwrap();
+    assert_eq!((waiting.len(), waiting[0].state), (1, OutboxState::Waiting));
+    assert_eq!(courier.deliver().await.unwrap().delivered, 1);
+    assert!(partita.outbox(10).await.unwrap().is_empty());
+}
+
+/// What the stream is about to forget is parked without waiting for the receiver with each of it.
+#[tokio::test]
+async fn old_changes_are_parked_in_time() {
+    let (store, clock) = (model(), manual());
+    let partita = Arc::new(open_design(&streaming(), &store, clock.clone(), 1).await);
+    for number in 0..30 {
+        run(&partita, create(&format!("o{number}"))).await.unwrap();
+    }
+    let tries = Arc::new(Mutex::new(0));
+    let counted = tries.clone();
+    let silent = Arc::new(Silent(Box::new(move |_| {
+        *counted.lock().unwrap() += 1;
+        Err(Undelivered::Later("it does not answer in time".to_owned()))
+    })));
+    let courier = Courier::new(partita.clone(), silent);
+    // The store's records have the time of the machine.
+    clock.set(SystemClock.now_millis() + 21 * HOUR);
+    assert_eq!(courier.stream("bus").await.unwrap().parked, 30);
+    let tries = *tries.lock().unwrap();
+    // Those that were under way at first are tried.
+    assert!((1..=8).contains(&tries), "{tries} tries");
+    assert_eq!(partita.outbox(100).await.unwrap().len(), 30);
 }
 
 /// A store whose iterators give so many empty pages before the first record, as DynamoDB's may.
