@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, anyhow, bail};
+use partita_api::PublicUrl;
 use partita_api::admin::outbox::{ListedMessage, Outbox};
 use partita_api::outbox::{Mailer, Post, Receiver, Smtp, SmtpSecurity};
 use partita_core::printable;
@@ -105,7 +106,7 @@ fn table(messages: &[ListedMessage]) -> String {
 /// The ways out that the flags name.
 pub(crate) fn post(flags: &ServeFlags) -> Result<Arc<Post>> {
     let given = &flags.outbox;
-    let mailer = mailer(given, flags.listen.ip().is_loopback())?;
+    let mailer = mailer(given, is_local(flags)?)?;
     Ok(Arc::new(Post::new(mailer, receivers(given)?)))
 }
 
@@ -176,7 +177,17 @@ pub(crate) fn check_streams(flags: &ServeFlags, designs: &[(String, Design)]) ->
     Ok(())
 }
 
-fn mailer(flags: &OutboxFlags, is_loopback: bool) -> Result<Mailer> {
+/// Whether only this machine reaches the server. A public address beyond it says that there is a proxy.
+fn is_local(flags: &ServeFlags) -> Result<bool> {
+    let url = flags
+        .public_url
+        .as_deref()
+        .map(PublicUrl::new)
+        .transpose()?;
+    Ok(flags.listen.ip().is_loopback() && url.is_none_or(|url| url.is_loopback()))
+}
+
+fn mailer(flags: &OutboxFlags, is_local: bool) -> Result<Mailer> {
     let is_half = flags.smtp_user.is_some() != flags.smtp_password_file.is_some();
     if is_half {
         bail!("--smtp-user and --smtp-password-file belong together");
@@ -189,7 +200,7 @@ fn mailer(flags: &OutboxFlags, is_loopback: bool) -> Result<Mailer> {
         (Some(MailKind::Smtp), None) => bail!("--mail smtp needs a server: give one with --smtp"),
         (_, Some(server)) => smtp(flags, server),
         // Links in mails are secrets. A log on a server may be read by many.
-        (None, None) if is_loopback => Ok(Mailer::Log),
+        (None, None) if is_local => Ok(Mailer::Log),
         (None, None) => Ok(Mailer::None),
     }
 }
