@@ -433,11 +433,8 @@ impl Partita {
 
     pub(super) fn mail(&self, text: &MailText, to: &str, login: &str, link: &str) -> Mail {
         let design = &self.blueprint.design.name;
-        Mail {
-            to: to.to_owned(),
-            subject: MailText::filled(&text.subject, design, login, link),
-            text: MailText::filled(&text.text, design, login, link),
-        }
+        let filled = |text: &str| MailText::filled(text, design, login, link);
+        Mail::new(to.to_owned(), &filled(&text.subject), filled(&text.text))
     }
 }
 

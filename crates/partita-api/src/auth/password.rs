@@ -333,6 +333,20 @@ mod tests {
         }
     }
 
+    /// Two are hashed at a time, and who waits longer than a second is told to come back.
+    #[tokio::test]
+    async fn a_queue_ends_after_a_second() {
+        let hasher = Hasher::new(Arc::new(SeededEntropy::new(7)));
+        let password = SecretString::from("correct horse");
+        let one = hasher.turns.take(ann()).await;
+        assert!(hasher.hash(&ann(), &password).await.is_ok());
+        let two = hasher.turns.take(ann()).await;
+        let refused = hasher.hash(&ann(), &password).await.unwrap_err();
+        assert_eq!(refused.status(), 429);
+        drop((one, two));
+        assert!(hasher.hash(&ann(), &password).await.is_ok());
+    }
+
     #[tokio::test]
     async fn a_cheaper_hash_is_made_anew() {
         let cheap = Params::new(8 * 1024, 1, 1, None).unwrap();

@@ -19,12 +19,7 @@ pub(super) fn request(design: &Design, request: AuthRequest) -> Described {
     let login = || ("login", text());
     let current = || ("password", password(false));
     let token = || ("token", text());
-    let cookie = || {
-        (
-            "cookie",
-            json!({ "enum": [true, false, "strict"], "description": "`true` gives a browser the session as a cookie, and not in the answer; `strict` one that it sends with requests of its own pages alone." }),
-        )
-    };
+    let cookie = || ("cookie", cookie());
     let (summary, about, body, answers) = match request {
         Of::SignUp if has_mail => (
             "Create an account",
@@ -203,6 +198,10 @@ fn parameters(design: &Design, request: AuthRequest) -> Vec<Json> {
     }
 }
 
+fn cookie() -> Json {
+    json!({ "enum": [true, false, "strict"], "description": "`true` gives a browser the session as a cookie, and not in the answer; `strict` one that it sends with requests of its own pages alone." })
+}
+
 fn text() -> Json {
     json!({ "type": "string", "minLength": 1, "maxLength": 320 })
 }
@@ -260,6 +259,10 @@ fn sign_up(design: &Design) -> Json {
     if let Some(properties) = schema["properties"].as_object_mut() {
         properties.retain(|name, _| !left_out.contains(&name.as_str()));
         properties.insert("password".to_owned(), password(true));
+        // Elsewhere nobody is signed in by it.
+        if sign_in.verification.is_none() {
+            properties.insert("cookie".to_owned(), cookie());
+        }
     }
     let required = schema["required"].as_array().cloned().unwrap_or_default();
     let required = required.into_iter().filter(|name| {

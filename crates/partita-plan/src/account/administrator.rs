@@ -6,6 +6,7 @@ use partita_core::{Map, Number, Value};
 use partita_design::design::{Attribute, CallerSource, Record};
 use partita_design::nested;
 use partita_store::request::{PutItem, TransactAction};
+use tracing::info;
 
 use super::errand::Errand;
 use super::{Account, secret};
@@ -42,7 +43,12 @@ impl Partita {
         if self.blueprint.design.callers.administrator_mark() == Some(role) {
             errands.push(Errand::Aside(Box::new(self.first_row(Map::new(), None))));
         }
-        self.run_errands(&Caller::anonymous(), errands).await
+        self.run_errands(&Caller::anonymous(), errands).await?;
+        info!(
+            design = self.design().name,
+            user, role, "a role was granted"
+        );
+        Ok(())
     }
 
     /// A secret that makes the first administrator within an hour, if there never was one.

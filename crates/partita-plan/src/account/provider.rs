@@ -9,6 +9,7 @@
 use partita_core::{Map, Value};
 use partita_design::design::{Attribute, MailText};
 use partita_design::nested;
+use tracing::info;
 
 use super::errand::Errand;
 use super::provision::{mark_by, not_provisioned, refusal};
@@ -235,12 +236,17 @@ impl Partita {
                 let fault = Fault::of(&kept.users.name, &subject.name, FaultRule::Unique, message);
                 Err(not_provisioned(vec![fault]))
             }
-            // What one transaction did not end goes too.
-            Ok(()) if !is_confirmed => {
-                let ended = self.end_other_sessions(&account, None).await;
-                ended.map(drop)
+            Ok(()) => {
+                let design = &self.design().name;
+                let (user, confirmed) = (&account.id, is_confirmed);
+                info!(design, user, provider, confirmed, "a provider was linked");
+                // What one transaction did not end goes too.
+                if !is_confirmed {
+                    self.end_other_sessions(&account, None).await?;
+                }
+                Ok(())
             }
-            done => done,
+            Err(error) => Err(error),
         }
     }
 
@@ -284,7 +290,10 @@ impl Partita {
         };
         let first = self.mark_errand(&mark_by(provider, &claims.subject), true);
         let caller = Caller::user(id.as_str());
-        self.run_errands(&caller, vec![create, first]).await
+        self.run_errands(&caller, vec![create, first]).await?;
+        let design = &self.design().name;
+        info!(design, user = id, provider, "an account was made of claims");
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use partita_design::design::{Accounts, Attribute, ClaimSource, Provision};
 use partita_design::{Design, nested};
 use partita_store::request::{PutItem, TransactAction, UpdateItem};
 use partita_store::table::TableName;
+use tracing::info;
 
 use super::errand::Errand;
 use super::{Account, Standing, folded, identity_of, identity_value, secret};
@@ -174,6 +175,10 @@ impl Partita {
         let put = self.mark_errand(&mark(&claims.subject), true);
         let caller = Caller::user(claims.subject.as_str());
         let done = self.run_errands(&caller, vec![create, put]).await;
+        if done.is_ok() {
+            let (design, user) = (&self.design().name, &claims.subject);
+            info!(design, user, "an account was made of claims");
+        }
         // Of many first requests at once, one makes the account; the others find it.
         match (self.standing(&claims.subject).await?, done) {
             (Standing::Unknown, Err(error)) => Err(refusal(error)),

@@ -268,13 +268,23 @@ impl Partita {
         let refused: Vec<&str> = names.chain(identity).collect();
         let mut theirs = given.clone();
         let mut faults = Vec::new();
+        let mut refuse = |name: &str| {
+            let message = "belongs to the account and cannot be given";
+            let (users, rule) = (&kept.users.name, FaultRule::NotGiven);
+            faults.push(Fault::of(users, name, rule, message));
+        };
         for name in given.keys() {
             let attribute = kept.users.attribute(name);
             if attribute.is_some_and(|one| refused.contains(&one.name.as_str())) {
-                let message = "belongs to the account and cannot be given";
-                let (users, rule) = (&kept.users.name, FaultRule::NotGiven);
-                faults.push(Fault::of(users, name.as_str(), rule, message));
+                refuse(name.as_str());
                 theirs.remove(name.as_str());
+            }
+        }
+        // Those inside maps may be given inside of a map, too.
+        for name in refused {
+            if nested::get(&theirs, name).is_some() {
+                refuse(name);
+                nested::remove(&mut theirs, name);
             }
         }
         Ok((theirs, faults))

@@ -52,6 +52,22 @@ pub struct Mail {
     pub text: String,
 }
 
+/// What a subject has at most. A line of a mail has 998 characters.
+const SUBJECT_CHARS_MAX: usize = 300;
+
+impl Mail {
+    /// A mail. Its subject becomes one line: a line break would begin another header.
+    pub(crate) fn new(to: String, subject: &str, text: String) -> Mail {
+        let subject = subject.chars().take(SUBJECT_CHARS_MAX);
+        let subject = subject.map(|letter| if letter.is_control() { ' ' } else { letter });
+        Mail {
+            to,
+            subject: subject.collect(),
+            text,
+        }
+    }
+}
+
 impl fmt::Debug for Mail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut mail = f.debug_struct("Mail");

@@ -14,9 +14,6 @@ use crate::outbox::{Content, Event, Mail};
 use crate::place::Address;
 use crate::planner::Planner;
 
-/// What a subject has at most. A line of a mail has 998 characters.
-const SUBJECT_CHARS_MAX: usize = 300;
-
 impl<'a> Planner<'a> {
     /// Records what an effect sends, for one element or once.
     pub(super) fn send_out(
@@ -78,14 +75,7 @@ fn mail_of(scope: &ItemScope<'_, '_>, mail: &MailForm) -> Option<Mail> {
     };
     let to = text(&mail.to).filter(|to| !to.trim().is_empty())?;
     let subject = text(&mail.subject)?;
-    // A line break would begin another header.
-    let subject = subject.chars().take(SUBJECT_CHARS_MAX);
-    let subject = subject.map(|letter| if letter.is_control() { ' ' } else { letter });
-    Some(Mail {
-        to,
-        subject: subject.collect(),
-        text: text(&mail.text)?,
-    })
+    Some(Mail::new(to, &subject, text(&mail.text)?))
 }
 
 /// What a receiver is told: the values that are named, or the item without its secrets.
