@@ -227,6 +227,35 @@ impl Circle {
     }
 }
 
+/// What is true of accounts on any store, each part in a table of its own.
+pub(crate) async fn hold(store: &Arc<dyn Store>) {
+    let circle = async |part: &str| {
+        let table = format!("circle-of-{part}");
+        Circle::open(store.clone(), &table).await
+    };
+    life::lives(&circle("lives").await).await;
+    life::expire(&circle("ends").await).await;
+    life::close(&circle("closed").await).await;
+    linking::links(&circle("links").await).await;
+    limits::lock_out(&circle("locks").await).await;
+    strangers::learn_nothing(&circle("strangers").await).await;
+    strangers::steal(&circle("thieves").await).await;
+    strangers::race(circle("rivals").await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_hold_in_memory() {
+    let store: Arc<dyn Store> = Arc::new(ModelStore::default());
+    hold(&store).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn accounts_hold_in_the_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    let store: Arc<dyn Store> = Arc::new(stage::engine(folder.path()));
+    hold(&store).await;
+}
+
 async fn answer(response: Response) -> (StatusCode, Json) {
     let status = response.status();
     let text = response.text().await.unwrap();

@@ -12,7 +12,7 @@ use partita_testkit::dynamodb_local::DynamoDbLocal;
 use reqwest::{Client, StatusCode};
 use serde_json::{Value as Json, json};
 
-use crate::accounts::{self, Circle};
+use crate::accounts;
 use crate::scenarios::in_library;
 use crate::server::{BINARY, Server, token_with};
 use crate::{beyond, live, memberships, repairs, schedules, soft_referrers, tables};
@@ -47,7 +47,7 @@ async fn memberships_on_dynamodb_local() {
     memberships::planted_mistakes_are_found(store, "remote").await;
 }
 
-/// The whole life of an account, and the real binary.
+/// What holds of accounts elsewhere, and the real binary.
 #[tokio::test(flavor = "multi_thread")]
 async fn accounts_on_dynamodb_local() {
     let Some(local) = DynamoDbLocal::start() else {
@@ -55,10 +55,7 @@ async fn accounts_on_dynamodb_local() {
     };
     let endpoint = local.endpoint();
     let store: Arc<dyn Store> = Arc::new(RemoteStore::local(&endpoint, Timeouts::default()));
-    let circle = Circle::open(store.clone(), "circle-of-tests").await;
-    accounts::life::lives(&circle).await;
-    let circle = Circle::open(store, "circle-of-links").await;
-    accounts::linking::links(&circle).await;
+    accounts::hold(&store).await;
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("shared-secret");
     std::fs::write(&secret, [7; 32]).unwrap();
@@ -72,6 +69,7 @@ async fn accounts_on_dynamodb_local() {
     ];
     let flags = [&flags[..], &["--secret-file", secret.to_str().unwrap()]].concat();
     accounts::binary::newcomer(&folder.path().join("data"), &flags).await;
+    accounts::binary::by_mail(&folder.path().join("mailed"), &flags).await;
     accounts::provider::google(&folder.path().join("google"), &flags).await;
     crate::issuer::provisioning::first_administrator(&folder.path().join("pool"), &flags).await;
 }
@@ -97,7 +95,8 @@ async fn schedules_and_messages_on_dynamodb_local() {
     };
     let store: Arc<dyn Store> =
         Arc::new(RemoteStore::local(&local.endpoint(), Timeouts::default()));
-    schedules::mail_each_user_once(store).await;
+    schedules::mail_each_user_once(store.clone()).await;
+    schedules::outlive_kills(store, 3).await;
 }
 
 /// Repairs of tables that a design understands only in part.

@@ -1,6 +1,7 @@
 //! Mails and events leave the real binary: to a mail server and a receiver that others wrote.
 
 mod drain;
+mod hour;
 mod scene;
 
 use std::process::{Command, Output};
@@ -12,7 +13,7 @@ use serde_json::json;
 use crate::server::BINARY;
 use scene::{SECRET, Scene};
 
-pub(crate) use scene::{is_installed, script};
+pub(crate) use scene::{OtherEnd, is_installed, script};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_mail_is_parked_and_handled_by_hand() {

@@ -1,6 +1,8 @@
 //! The schedules of mediahub: mails about unread notifications and balances, by preference.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use partita_core::{Map, Number, Value};
@@ -8,10 +10,10 @@ use partita_plan::moving::{Moving, Way};
 use partita_plan::outbox::{Content, Courier, Message, Transport, Undelivered};
 use partita_plan::{Caller, Operation, Partita, Surroundings};
 use partita_store::request::{PutItem, ReturnValues};
-use partita_store::surroundings::ManualClock;
+use partita_store::surroundings::{ManualClock, SeededEntropy};
 use partita_store::{ModelStore, Store};
 
-use crate::stage::open;
+use crate::stage::{engine, open};
 
 /// 2036-01-31T00:00:00Z. DynamoDB Local removes what has expired by the machine's own clock.
 const START: i64 = 2_085_350_400_000;
@@ -211,6 +213,101 @@ async fn a_copy_waits_beside_the_other_store() {
     while courier.deliver().await.unwrap().delivered > 0 {}
     assert_eq!(letters.0.lock().unwrap().len(), 2);
     assert!(copy.start_schedules().await.unwrap() > 0);
+}
+
+const CLUB: &str = r#"
+design = "club"
+
+[table]
+name = "club-of-kills"
+key  = ["PK", "SK"]
+
+[entity.Member]
+PK = "MEMBER#{memberId}"
+SK = "MEMBER"
+
+[entity.Member.attributes]
+memberId = "string"
+turns    = "int default 0"
+
+[entity.Member.allow]
+"*" = "public"
+
+[action.write]
+entity = "Member"
+add    = { turns = 1 }
+
+[[action.write.then]]
+mail    = "{memberId}@example.org"
+subject = "News"
+text    = "at {now}"
+
+[schedule.news]
+every  = "day at 08:00"
+entity = "Member"
+apply  = "write"
+"#;
+
+/// Several servers begin the periods of a schedule and die at any moment, also while the store has a
+/// request of theirs. Everybody is mailed once in each period all the same.
+pub(crate) async fn outlive_kills(store: Arc<dyn Store>, seed: u64) {
+    const MEMBERS: usize = 60;
+    const PERIODS: i64 = 3;
+    let clock = Arc::new(ManualClock::at(START));
+    let mut random = fastrand::Rng::with_seed(seed);
+    let open = |seed: u64| {
+        let surroundings = Surroundings {
+            clock: clock.clone(),
+            entropy: Arc::new(SeededEntropy::new(seed)),
+            ..Surroundings::default()
+        };
+        let (design, _) = partita_design::check(CLUB, &|_| None);
+        Partita::open_with(design.unwrap(), store.clone(), surroundings)
+    };
+    let one = open(seed).await.unwrap();
+    for number in 0..MEMBERS {
+        let member = create("Member", vec![("memberId", format!("m{number:02}").into())]);
+        run(&one, &Caller::default(), member).await;
+    }
+    one.start_schedules().await.unwrap();
+    for period in 0..PERIODS {
+        clock.set(START + (24 * period + 9) * HOUR);
+        for round in 0..8 {
+            let servers = (0..3).map(|number| {
+                let server = open(random.u64(..));
+                let life = Duration::from_millis(random.u64(1..=150 + 50 * number));
+                async move {
+                    let working = async {
+                        let server = server.await.unwrap();
+                        let _ = server.start_schedules().await;
+                        let _ = server.run_jobs().await;
+                    };
+                    let _ = tokio::time::timeout(life, working).await;
+                }
+            });
+            futures::future::join_all(servers.collect::<Vec<_>>()).await;
+            clock.advance(20_000 + round);
+        }
+        // The last one lives.
+        for _ in 0..10 {
+            one.start_schedules().await.unwrap();
+            one.run_jobs().await.unwrap();
+            clock.advance(61_000);
+        }
+    }
+    let mails = one.outbox(1_000).await.unwrap();
+    let mut count: BTreeMap<String, i64> = BTreeMap::new();
+    for mail in mails {
+        *count.entry(mail.to.unwrap()).or_default() += 1;
+    }
+    assert_eq!(count.len(), MEMBERS, "{count:?}");
+    assert!(count.values().all(|turns| *turns == PERIODS), "{count:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_outlives_its_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    outlive_kills(Arc::new(engine(folder.path())), 1).await;
 }
 
 const BIN: &str = r#"

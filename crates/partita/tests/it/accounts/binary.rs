@@ -9,6 +9,7 @@ use reqwest::{Client, StatusCode};
 use serde_json::{Value as Json, json};
 
 use super::{PASSWORD, answer};
+use crate::outbox::{OtherEnd, is_installed};
 use crate::server::BINARY;
 use crate::stage;
 
@@ -28,11 +29,16 @@ impl Logged {
 
     /// A server of a design, with its log beside its data.
     pub(crate) fn of_design(design: &Path, data: &Path, flags: &[&str]) -> Logged {
+        Logged::at("127.0.0.1:0", design, data, flags)
+    }
+
+    /// The same, at an address.
+    pub(crate) fn at(address: &str, design: &Path, data: &Path, flags: &[&str]) -> Logged {
         let log = data.with_extension("log");
         let mut child = Command::new(BINARY)
             .arg("serve")
             .arg(design)
-            .args(["--listen", "127.0.0.1:0", "--log", "info", "--data"])
+            .args(["--listen", address, "--log", "info", "--data"])
             .arg(data)
             .args(flags)
             .env("AWS_ACCESS_KEY_ID", "test")
@@ -87,6 +93,11 @@ impl Logged {
             request = request.bearer_auth(token);
         }
         answer(request.send().await.unwrap()).await
+    }
+
+    /// Whether its log has a text.
+    pub(crate) fn has_logged(&self, text: &str) -> bool {
+        std::fs::read_to_string(&self.log).unwrap().contains(text)
     }
 
     /// The secret of the link that makes the first administrator, if one is printed.
@@ -174,6 +185,120 @@ pub(crate) async fn newcomer(data: &Path, flags: &[&str]) {
 async fn a_newcomer_finds_the_link_in_the_log() {
     let folder = tempfile::tempdir().unwrap();
     newcomer(&folder.path().join("data"), &[]).await;
+}
+
+/// The secret of the newest link of a kind that a mail server has noted, for an address.
+async fn link_in(mail: &OtherEnd, to: &str, kind: &str) -> String {
+    let mark = format!("/auth/{kind}?token=");
+    // A server that was killed has its lease for a minute.
+    for _ in 0..12_000 {
+        let notes = std::fs::read_to_string(&mail.file).unwrap_or_default();
+        let notes = notes.lines().rev();
+        let mut notes = notes.filter_map(|line| serde_json::from_str::<Json>(line).ok());
+        let found = notes.find(|note| note["to"] == json!([to]));
+        let text = found
+            .map(|note| note["text"].to_string())
+            .unwrap_or_default();
+        if let Some((_, rest)) = text.split_once(&mark) {
+            return rest.chars().take(43).collect();
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("no mail came to {to}");
+}
+
+/// Every link comes by a mail server that others wrote, and none of them is in the log.
+pub(crate) async fn by_mail(data: &Path, flags: &[&str]) {
+    if !is_installed("outbox") {
+        return;
+    }
+    let mail = OtherEnd::start("mail", None, data.with_extension("mails"));
+    let smtp = mail.address();
+    let through = [
+        "--smtp",
+        &smtp,
+        "--mail-from",
+        "Circle <circle@example.org>",
+    ];
+    let server = Logged::start(data, &[flags, &through].concat());
+    // On DynamoDB others have signed up to the same table.
+    let (bea, beate) = ("bea@example.org", "beate@example.org");
+    let post = async |path: &str, token: Option<&str>, body: Json, expected: u16| {
+        let (status, told) = server.post(path, token, body).await;
+        assert_eq!(status.as_u16(), expected, "{path}: {told}");
+        told
+    };
+    let body = json!({"email": bea, "password": PASSWORD, "handle": "bea"});
+    post("auth/sign-up", None, body, 202).await;
+    let token = link_in(&mail, bea, "verify-email").await;
+    let body = json!({"token": token, "password": PASSWORD});
+    post("auth/verify-email", None, body, 204).await;
+    post("auth/request-reset", None, json!({"login": bea}), 202).await;
+    let token = link_in(&mail, bea, "reset").await;
+    let body = json!({"token": token, "password": "another good one"});
+    post("auth/reset", None, body.clone(), 204).await;
+    post("auth/reset", None, body, 403).await;
+    let sign_in = json!({"login": bea, "password": "another good one"});
+    let session = post("auth/sign-in", None, sign_in, 200).await;
+    let session = session["token"].as_str();
+    let body = json!({"login": beate, "password": "another good one"});
+    post("auth/change-email", session, body, 202).await;
+    let token = link_in(&mail, beate, "verify-email").await;
+    let body = json!({"token": token, "password": "another good one"});
+    post("auth/verify-email", None, body, 204).await;
+    let sign_in = json!({"login": beate, "password": "another good one"});
+    post("auth/sign-in", None, sign_in, 200).await;
+    // Who has the address is told that somebody wants it, and the answer is the same.
+    let body = json!({"email": beate, "password": PASSWORD, "handle": "eve"});
+    post("auth/sign-up", None, body, 202).await;
+    for turn in 0.. {
+        let notes = std::fs::read_to_string(&mail.file).unwrap();
+        if notes.contains("You have an account already") {
+            break;
+        }
+        assert!(turn < 3_000, "{notes}");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let log = std::fs::read_to_string(&server.log).unwrap();
+    assert!(log.contains("a password was replaced"), "{log}");
+    assert!(!log.contains("token="), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn links_come_by_a_mail_server() {
+    let folder = tempfile::tempdir().unwrap();
+    by_mail(&folder.path().join("data"), &[]).await;
+}
+
+/// A public address says that there is a proxy, whose log is no place for links.
+#[tokio::test(flavor = "multi_thread")]
+async fn behind_a_proxy_links_are_logged_only_if_somebody_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let public = ["--public-url", "https://circle.example/app"];
+    let said = [&public[..], &["--mail", "log"]].concat();
+    for (name, flags, is_logged) in [("kept", &public[..], false), ("told", &said[..], true)] {
+        let data = folder.path().join(name);
+        let server = Logged::start(&data, flags);
+        let body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann"});
+        server.post("auth/sign-up", None, body).await;
+        if is_logged {
+            server.mailed("verify-email").await;
+            continue;
+        }
+        let list = loop {
+            let mut command = Command::new(BINARY);
+            command.arg("outbox").arg(circle());
+            let output = command.arg("--data").arg(&data).output().unwrap();
+            let list = String::from_utf8(output.stdout).unwrap();
+            if list.contains("1 failed") {
+                break list;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        };
+        assert!(list.contains("no mail server is configured"), "{list}");
+        let log = std::fs::read_to_string(&server.log).unwrap();
+        assert!(!log.contains("token="), "{log}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

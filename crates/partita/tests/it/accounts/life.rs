@@ -1,13 +1,10 @@
 //! The life of an account and of its sessions.
 
-use std::sync::Arc;
-
 use partita_store::request::{PutItem, ReturnValues, Scan};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value as Json, json};
 
 use super::{Circle, DAY, HOUR, MINUTE, PASSWORD, kind, wait_for_link};
-use crate::stage;
 
 /// The whole life of an account.
 pub(crate) async fn lives(circle: &Circle) {
@@ -149,8 +146,11 @@ pub(crate) async fn lives(circle: &Circle) {
         );
     }
 
-    // Another address counts when it is confirmed.
+    // Another address counts when it is confirmed, and voids the links of the old one.
     let one = circle.signed_in("ann@example.org").await;
+    let asked = json!({"login": "ann@example.org"});
+    circle.post("auth/request-reset", None, asked).await;
+    let early = wait_for_link(circle, "ann@example.org").await;
     let changed = json!({"password": PASSWORD, "login": "Anna@example.org"});
     assert_eq!(
         circle
@@ -166,6 +166,12 @@ pub(crate) async fn lives(circle: &Circle) {
     );
     let (status, told) = circle.verify(&token, PASSWORD).await;
     assert_eq!(status, StatusCode::NO_CONTENT, "{told}");
+    let again = json!({"token": early, "password": "yet another one"});
+    let (status, problem) = circle.post("auth/reset", None, again).await;
+    assert_eq!(
+        (status, kind(&problem)),
+        (StatusCode::FORBIDDEN, "link-invalid")
+    );
     assert_eq!(
         circle.sign_in("ann@example.org", PASSWORD).await.0,
         StatusCode::UNAUTHORIZED
@@ -181,22 +187,8 @@ pub(crate) async fn lives(circle: &Circle) {
     assert_eq!(circle.get("auth/me", one).await.0, StatusCode::UNAUTHORIZED);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_whole_life_of_an_account() {
-    let circle = Circle::in_memory().await;
-    lives(&circle).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_whole_life_of_an_account_on_the_engine() {
-    let folder = tempfile::tempdir().unwrap();
-    let circle = Circle::open(Arc::new(stage::engine(folder.path())), "circle").await;
-    lives(&circle).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn links_and_sessions_end_with_their_time() {
-    let circle = Circle::in_memory().await;
+/// Links and sessions end with their time.
+pub(crate) async fn expire(circle: &Circle) {
     let body = json!({"email": "ann@example.org", "password": PASSWORD, "handle": "ann"});
     circle.post("auth/sign-up", None, body).await;
     let token = circle.link("ann@example.org", "verify-email").await;
@@ -213,7 +205,7 @@ async fn links_and_sessions_end_with_their_time() {
             json!({"login": "ann@example.org"}),
         )
         .await;
-    let reset = wait_for_link(&circle, "ann@example.org").await;
+    let reset = wait_for_link(circle, "ann@example.org").await;
     let new = json!({"token": reset, "password": PASSWORD});
     assert_eq!(
         circle.post("auth/reset", None, new).await.0,
@@ -253,9 +245,8 @@ async fn the_end_of_a_session_moves_once_a_minute() {
     assert_eq!(ends().await, second);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn who_is_not_active_or_gone_cannot_act_whatever_they_bring() {
-    let circle = Circle::in_memory().await;
+/// Who is not active or gone cannot act, whatever they bring.
+pub(crate) async fn close(circle: &Circle) {
     let (ann, root) = (circle.member("ann").await, circle.member("root").await);
     let session = circle.signed_in(&ann).await;
     let admin = circle.signed_in(&root).await;

@@ -10,9 +10,8 @@ use serde_json::json;
 
 use super::{Circle, MINUTE, PASSWORD, kind};
 
-#[tokio::test(flavor = "multi_thread")]
-async fn wrong_passwords_lock_an_account_for_a_while_and_no_session() {
-    let circle = Circle::in_memory().await;
+/// Wrong passwords lock an account for a while, and no session.
+pub(crate) async fn lock_out(circle: &Circle) {
     let login = circle.member("ann").await;
     let token = circle.signed_in(&login).await;
     for _ in 0..10 {

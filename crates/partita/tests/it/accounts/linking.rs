@@ -139,11 +139,6 @@ pub(crate) async fn links(circle: &Circle) {
     assert!(matches!(refused, Err(PlanError::NoAccounts)), "{refused:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_provider_leads_to_the_account_of_its_address() {
-    links(&Circle::in_memory().await).await;
-}
-
 /// What an owner was linked to can be taken away again, unless nobody could sign in then.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_is_unlinked() {

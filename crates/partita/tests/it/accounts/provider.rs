@@ -18,21 +18,26 @@ use crate::stage;
 
 /// Where browsers reach the server, as they think.
 const PUBLIC: &str = "https://app.example";
-const CLIENT: &str = "partita of tests";
-const SECRET: &str = "a secret: with & and %";
+pub(crate) const CLIENT: &str = "partita of tests";
+pub(crate) const SECRET: &str = "a secret: with & and %";
 
 /// The provider, in a process of its own.
-struct OpenId {
+pub(crate) struct OpenId {
     child: Child,
-    issuer: String,
+    pub(crate) issuer: String,
 }
 
 impl OpenId {
     /// Starts it for the client of some designs.
     fn start(design: &str) -> OpenId {
+        OpenId::start_for(&format!("{PUBLIC}/{design}"))
+    }
+
+    /// Starts it for a design at a URL.
+    pub(crate) fn start_for(url: &str) -> OpenId {
         let mut child = Command::new(script())
             .args(["oidc", CLIENT, SECRET])
-            .arg(format!("{PUBLIC}/{design}/auth/oidc/google/callback"))
+            .arg(format!("{url}/auth/oidc/google/callback"))
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()

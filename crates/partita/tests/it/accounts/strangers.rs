@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use partita_core::{Map, Value};
-use partita_plan::{Partita, Promise, SignUp};
+use partita_plan::{Partita, PlanError, Promise, SignUp};
 use partita_store::ModelStore;
 use reqwest::StatusCode;
 use serde_json::json;
@@ -13,9 +13,9 @@ use super::counting::Counting;
 use super::{Circle, MINUTE, PASSWORD, kind, wait_for_link};
 use crate::stage;
 
-#[tokio::test(flavor = "multi_thread")]
-async fn one_of_many_who_sign_up_with_an_address_gets_it() {
-    let circle = Arc::new(Circle::in_memory().await);
+/// A hundred sign up with one address, and one of them gets it.
+pub(crate) async fn race(circle: Circle) {
+    let circle = Arc::new(circle);
     let mut tries = Vec::new();
     for number in 0..100 {
         let circle = circle.clone();
@@ -43,9 +43,8 @@ async fn one_of_many_who_sign_up_with_an_address_gets_it() {
     assert!(mails.len() <= 5, "{mails:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_answer_does_not_tell_who_has_an_account() {
-    let circle = Circle::in_memory().await;
+/// An answer does not tell who has an account.
+pub(crate) async fn learn_nothing(circle: &Circle) {
     circle.member("ann").await;
     let sign_up =
         |email: &str, handle: &str| json!({"email": email, "password": PASSWORD, "handle": handle});
@@ -275,6 +274,30 @@ async fn a_sign_up_that_was_answered_is_carried_out() {
     }
 }
 
+/// What belongs to the account is refused inside of a map, too.
+#[tokio::test]
+async fn a_sign_up_hides_nothing_in_a_map() {
+    let text = std::fs::read_to_string(stage::folder("circle").join("circle.toml")).unwrap();
+    let text = text
+        .replace("role = \"role\"\nadmin", "role = \"profile.role\"\nadmin")
+        .replace("role       = \"enum", "profile.role = \"enum")
+        .replace("signedInAt role google", "signedInAt profile.role google");
+    let design = stage::compiled("circle", &text, "circle");
+    let store = Arc::new(ModelStore::default());
+    let partita = Partita::open(design, store).await.unwrap();
+    let profile = Map::from([("role", Value::from("admin"))]);
+    let given = Map::from([
+        ("handle", Value::from("ann")),
+        ("profile", Value::M(profile)),
+    ]);
+    let checked = partita.check_sign_up("ann@example.org", &given, Vec::new());
+    let Err(PlanError::Invalid { faults }) = checked.await else {
+        panic!("it is taken, or refused by a rule");
+    };
+    let faults: Vec<&str> = faults.iter().map(|one| one.attribute.as_str()).collect();
+    assert_eq!(faults, ["profile.role"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_up_takes_what_an_owner_may_write() {
     let circle = Circle::in_memory().await;
@@ -321,15 +344,14 @@ async fn sign_up_takes_what_an_owner_may_write() {
     );
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stolen_table_signs_nobody_in() {
-    let circle = Circle::in_memory().await;
+/// Nothing in a stolen table signs anybody in.
+pub(crate) async fn steal(circle: &Circle) {
     let login = circle.member("ann").await;
     let token = circle.signed_in(&login).await;
     circle
         .post("auth/request-reset", None, json!({"login": login}))
         .await;
-    let reset = wait_for_link(&circle, &login).await;
+    let reset = wait_for_link(circle, &login).await;
     let stored = circle.stored().await;
     let (id, secret) = token.split_once('.').unwrap();
     for secret in [secret, &reset, PASSWORD] {

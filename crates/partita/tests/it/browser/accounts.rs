@@ -1,11 +1,15 @@
 //! Somebody signs up and in with a real browser, and pages of others cannot write in their name.
 
+use std::path::Path;
+
 use axum::response::Html;
 use serde_json::{Value as Json, json};
 
 use super::webdriver::Browser;
 use crate::accounts::PASSWORD;
 use crate::accounts::binary::Logged;
+use crate::accounts::provider::{CLIENT, OpenId, SECRET};
+use crate::outbox::is_installed;
 use crate::stage;
 
 /// Sends a request from the page that is open. Says the status and the kind of problem, if it is one.
@@ -96,5 +100,55 @@ async fn a_cookie_writes_for_pages_of_our_own() {
             .await,
         401
     );
+    browser.stop().await;
+}
+
+/// A browser is sent to a provider that others wrote, and comes back signed in.
+#[tokio::test(flavor = "multi_thread")]
+async fn somebody_comes_back_from_a_provider() {
+    if !is_installed("oidc") {
+        return;
+    }
+    let Some(browser) = Browser::start().await else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    // The provider knows the address to come back to before the server has it.
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = free.local_addr().unwrap().to_string();
+    drop(free);
+    let base = format!("http://{address}/mediahub");
+    let provider = OpenId::start_for(&base);
+    let secret = folder.path().join("secret");
+    std::fs::write(&secret, SECRET).unwrap();
+    let flags = [
+        "--oidc".to_owned(),
+        format!("google={}", provider.issuer),
+        "--oidc-client".to_owned(),
+        format!("google={CLIENT}"),
+        "--oidc-secret-file".to_owned(),
+        format!("google={}", secret.display()),
+    ];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let data = folder.path().join("data");
+    let server = Logged::at(&address, Path::new("mediahub"), &data, &flags);
+
+    let begin = format!("{base}/auth/oidc/google?return=/mediahub/docs");
+    browser.open(&begin).await;
+    browser.type_into("input[name=login]", "ann").await;
+    browser.type_into("input[name=password]", "any").await;
+    browser.click("button[type=submit]").await;
+    browser.wait_for("input[name=prompt][value=consent]").await;
+    browser.click("button[type=submit]").await;
+    let script = "return location.pathname === '/mediahub/docs';";
+    browser.until(script, &[]).await;
+    let me = "const answer = await fetch('auth/me'); return [answer.status, await answer.json()];";
+    let me = browser.run_body(me).await;
+    assert_eq!(
+        (&me[0], &me[1]["user"]["email"]),
+        (&json!(200), &json!("ann@example.org"))
+    );
+    assert_eq!(browser.run_body("return document.cookie;").await, "");
+    assert!(server.has_logged("an account was made of claims"));
     browser.stop().await;
 }

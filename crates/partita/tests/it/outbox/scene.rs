@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::server::{BINARY, Server, token_for};
 
-const DESIGN: &str = r#"
+pub(super) const DESIGN: &str = r#"
 design = "shop"
 
 [table]
@@ -74,7 +74,7 @@ pub(crate) fn is_installed(what: &str) -> bool {
 
 /// What the other ends do wrong, where a test must notice it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mistake {
+pub(crate) enum Mistake {
     /// Some messages are taken and never noted.
     Forgets,
     /// An event is noted behind the next one of its item.
@@ -91,16 +91,16 @@ impl Mistake {
 }
 
 /// One of the other ends; it is killed when this value goes away.
-pub(super) struct OtherEnd {
+pub(crate) struct OtherEnd {
     kind: &'static str,
     mistake: Option<Mistake>,
     child: Child,
     port: String,
-    pub(super) file: PathBuf,
+    pub(crate) file: PathBuf,
 }
 
 impl OtherEnd {
-    fn start(kind: &'static str, mistake: Option<Mistake>, file: PathBuf) -> OtherEnd {
+    pub(crate) fn start(kind: &'static str, mistake: Option<Mistake>, file: PathBuf) -> OtherEnd {
         let (child, port) = OtherEnd::spawn(kind, mistake, "0", &file);
         OtherEnd {
             kind,
@@ -124,6 +124,11 @@ impl OtherEnd {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut line).unwrap();
         (child, line.trim().to_owned())
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
     }
 
     /// Kills it and starts it again at the same port.
@@ -176,7 +181,7 @@ impl Scene {
 
     pub(super) fn serve(&self) -> Server {
         let design = self.path("shop.toml");
-        let smtp = format!("127.0.0.1:{}", self.mail.port);
+        let smtp = self.mail.address();
         let mut flags: Vec<String> = [
             &design,
             "--no-endpoint",
@@ -190,7 +195,7 @@ impl Scene {
         .map(str::to_owned)
         .to_vec();
         for name in ["one", "two", "bus"] {
-            let url = format!("{name}=http://127.0.0.1:{}/{name}", self.events.port);
+            let url = format!("{name}=http://{}/{name}", self.events.address());
             let secret = format!("{name}={}", self.path("hook"));
             flags.extend(["--receiver".to_owned(), url]);
             flags.extend(["--receiver-secret-file".to_owned(), secret]);
