@@ -12,6 +12,7 @@
 //! | [`plan`], [`can`], [`items`], [`describe`], [`jobs`], [`outbox`], [`history`], [`census`], [`migrate`], [`verify`], [`repair`], [`adopt`], [`demo`], [`token`], [`grant`], [`console`] | the commands |
 //! | [`operator`] | commands for the whole installation, over the socket alone |
 //! | `secrets` | what administrators are not shown |
+//! | [`sharing`] | the servers that share tables, as commands tell of them |
 //! | [`client`] | a command, asked of a server |
 //! | [`answer`] | a command over HTTP: one JSON document a line |
 //!
@@ -39,6 +40,7 @@ pub mod outbox;
 pub mod plan;
 pub mod repair;
 mod secrets;
+pub mod sharing;
 pub mod token;
 pub mod verify;
 

@@ -761,7 +761,10 @@ fn log_trouble(refusal: &PlanError) {
         // And who moves the data or imports it knows that.
         && !matches!(
             cause,
-            StoreError::DiskFull { .. } | StoreError::ReadOnly { .. } | StoreError::Closed { .. }
+            StoreError::DiskFull { .. }
+                | StoreError::ReadOnly { .. }
+                | StoreError::NoLease { .. }
+                | StoreError::Closed { .. }
         )
     {
         error!(%cause, "the store does not answer as it should");

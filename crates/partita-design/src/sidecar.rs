@@ -7,6 +7,7 @@
 //! | `DESIGN` | a number | a design that is or was live: text, variables, prints; the last one is live |
 //! | `MIGRATION` | a number | the way from one live design to the next: text, stage, position; only the last one may not be over |
 //! | `MARK#`, the number of a migration, a table and a partition key | a sort key | the numbers that are being filled and that the item counts for |
+//! | `LEASE` | an id | a server that shares the tables: its name, the number of the design that it plans with, and how often it has renewed this; it expires |
 //! | `MOVING` | `MOVING` | the data arrives from another store and is not whole, or has gone to one |
 //! | `JOB` | id | a job that is not done |
 //! | `JOB#DONE` | id | one that is; it expires |

@@ -14,6 +14,7 @@ use partita_store::table::TableName;
 use partita_store::{Store, StoreError};
 
 use crate::error::PlanError;
+use crate::lease;
 use crate::live::record::{DESIGNS, Recorded};
 use crate::live::{self, recorded_in};
 use crate::migration::{Migration, row};
@@ -139,7 +140,7 @@ fn demand_followed(named: &Design, live: &Recorded) -> Result<(), PlanError> {
 pub fn is_taken_over(row: &Item) -> bool {
     !matches!(
         partition(row),
-        MOVING | REPAIR | LEASES | DESIGNS | row::MIGRATIONS
+        MOVING | REPAIR | LEASES | lease::LEASES | DESIGNS | row::MIGRATIONS
     )
 }
 

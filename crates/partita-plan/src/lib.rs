@@ -12,6 +12,7 @@
 //! | [`typed`] | entities as types of one's own |
 //! | `missing_target` | what is said when a ref leads nowhere |
 //! | `blueprint` | a design ready to be planned with: stored items to records and back |
+//! | [`lease`] | which of the servers that share tables may write, and by which design |
 //! | `lapse` | counters that start again with every period |
 //! | `write` | the way of an operation: planned, committed, and again if something changed meanwhile |
 //! | `request` | what a caller asks for: its rules, its input, and what it does to the draft |
@@ -78,6 +79,7 @@ mod idempotency;
 pub mod job;
 pub mod keyring;
 mod lapse;
+pub mod lease;
 pub mod live;
 pub mod load;
 pub mod migration;
@@ -116,6 +118,7 @@ pub use files::{Copied, Objects, ObjectsError, Readable, Sending, Swept, Upload,
 pub use hot::{HotCause, HotSpot};
 pub use job::{DroppedJob, JobState, JobStatus, ScheduleMeters};
 pub use keyring::KeyRing;
+pub use lease::ServerLease;
 pub use live::{DesignError, Recorded, recorded_designs, running_migration};
 pub use migration::{Current, Gate, Migration, MigrationError, Stage};
 pub use operation::{Answer, Caller, Operation, Record, Reply};

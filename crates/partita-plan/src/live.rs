@@ -434,6 +434,15 @@ pub(crate) async fn recorded_in(
     record::read(sidecar, runner).await
 }
 
+/// The live design, if its number is greater than this.
+pub(crate) async fn recorded_after(
+    number: u64,
+    sidecar: &TableName,
+    runner: &Runner,
+) -> Result<Option<Recorded>, PlanError> {
+    record::read_after(number, sidecar, runner).await
+}
+
 /// The designs that the data of an open design follow or followed.
 pub(crate) async fn recorded(partita: &Partita) -> Result<Vec<Recorded>, PlanError> {
     record::read(&partita.blueprint.sidecar, &partita.runner).await
@@ -475,18 +484,23 @@ fn beside_items(
 /// The live design, where one is given that was live before. An old server that is started again
 /// takes nothing back, so what differs between the two does not matter.
 fn newer(given: &Design, live: &Recorded) -> Result<Settled, PlanError> {
-    let design = again(given, live, &live.variables)?;
-    let prints = fingerprint::prints(&design);
-    if live.forms == fingerprint::VERSION && live.prints != prints {
-        let differences = between_prints(&live.prints, &design);
-        return Err(refused(&design, live, differences));
-    }
+    let design = followed(given, live)?;
     let note = format!(
         "this text of the design `{}` was live before, and another one has been adopted since \
          (number {}, {}); the newer one is used. `partita migrate start` makes this one live again",
         given.name, live.number, live.adopted
     );
     Ok(Settled::recorded(design).because(Some(note)))
+}
+
+/// The live design as this version compiles it, if that is what was recorded.
+pub(crate) fn followed(given: &Design, live: &Recorded) -> Result<Design, PlanError> {
+    let design = again(given, live, &live.variables)?;
+    if live.forms == fingerprint::VERSION && live.prints != fingerprint::prints(&design) {
+        let differences = between_prints(&live.prints, &design);
+        return Err(refused(&design, live, differences));
+    }
+    Ok(design)
 }
 
 /// The recorded text with the given values of its variables, or else the recorded ones.

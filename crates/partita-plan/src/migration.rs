@@ -34,8 +34,8 @@
 //! **One process at a time.** The embedded store belongs to one process, so a stage moves under a
 //! lock (`gate`) that every commit passes: no commit is under way while it moves, and a plan of
 //! an earlier stage is refused by [`PlanError::Superseded`] and planned again. Several servers on
-//! one DynamoDB table need leases that name their stage; as long as there are none, a migration
-//! does not start there.
+//! one DynamoDB table have leases ([`crate::lease`]) that name the live design, and not yet a stage;
+//! as long as they do not, a migration does not start there.
 //!
 //! | module | what it holds |
 //! |---|---|

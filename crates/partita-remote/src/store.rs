@@ -190,4 +190,8 @@ impl Store for RemoteStore {
     fn index_delay_millis(&self) -> i64 {
         self.index_delay_millis
     }
+
+    fn timeout_millis(&self) -> i64 {
+        i64::try_from(self.timeouts.attempt.as_millis()).unwrap_or(i64::MAX)
+    }
 }

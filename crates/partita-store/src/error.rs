@@ -122,6 +122,13 @@ pub enum StoreError {
         /// Why, and where to write instead.
         message: String,
     },
+    /// Several servers share the tables, and this one may not write to them now; nothing was written,
+    /// and reads go on.
+    #[error("{message}")]
+    NoLease {
+        /// Why, and what to do.
+        message: String,
+    },
     /// The table is neither read nor written for now, because items are arriving in it; nothing was
     /// written.
     #[error("{message}")]
@@ -219,6 +226,7 @@ impl StoreError {
             StoreError::Unavailable { .. }
             | StoreError::DiskFull { .. }
             | StoreError::ReadOnly { .. }
+            | StoreError::NoLease { .. }
             | StoreError::Closed { .. } => ErrorKind::Unavailable,
             StoreError::Corrupt { .. } => ErrorKind::Corrupt,
         }

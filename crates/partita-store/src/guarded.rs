@@ -261,4 +261,8 @@ impl<G: Guard> Store for GuardedStore<G> {
     fn index_delay_millis(&self) -> i64 {
         self.inner.index_delay_millis()
     }
+
+    fn timeout_millis(&self) -> i64 {
+        self.inner.timeout_millis()
+    }
 }

@@ -182,6 +182,10 @@ pub trait Layer: Send + Sync {
         self.inner().index_delay_millis()
     }
 
+    fn timeout_millis(&self) -> i64 {
+        self.inner().timeout_millis()
+    }
+
     fn meters(&self) -> Option<Meters> {
         self.inner().meters()
     }
@@ -333,6 +337,10 @@ impl<L: Layer> Store for L {
 
     fn index_delay_millis(&self) -> i64 {
         Layer::index_delay_millis(self)
+    }
+
+    fn timeout_millis(&self) -> i64 {
+        Layer::timeout_millis(self)
     }
 
     fn meters(&self) -> Option<Meters> {

@@ -171,6 +171,12 @@ pub trait Store: Send + Sync {
         0
     }
 
+    /// How long an answer to a write is waited for before its outcome is taken to be unknown; 0 where
+    /// every write is answered.
+    fn timeout_millis(&self) -> i64 {
+        0
+    }
+
     /// What the store has counted, if it counts: of commits, and whether it takes writes.
     fn meters(&self) -> Option<Meters> {
         None

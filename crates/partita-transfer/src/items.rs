@@ -120,7 +120,7 @@ impl Patience {
             ErrorKind::Retry | ErrorKind::Unavailable | ErrorKind::OutcomeUnknown
         ) && !matches!(
             error,
-            StoreError::ReadOnly { .. } | StoreError::Closed { .. }
+            StoreError::ReadOnly { .. } | StoreError::NoLease { .. } | StoreError::Closed { .. }
         );
         self.attempts += 1;
         if !is_passing || self.attempts >= ATTEMPTS_MAX {

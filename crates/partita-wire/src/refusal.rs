@@ -337,9 +337,9 @@ impl From<StoreError> for Refusal {
                 Refusal::new(Fault::ServiceUnavailable, messages::DISK_FULL)
             }
             // The same, for the time in which a client is told of another endpoint.
-            StoreError::ReadOnly { message } | StoreError::Closed { message } => {
-                Refusal::new(Fault::ServiceUnavailable, message)
-            }
+            StoreError::ReadOnly { message }
+            | StoreError::NoLease { message }
+            | StoreError::Closed { message } => Refusal::new(Fault::ServiceUnavailable, message),
             // The service's contract for this error is that a write was carried out or not, which
             // is just what `OutcomeUnknown` says.
             error => Refusal::new(Fault::InternalServerError, messages::INTERNAL)

@@ -5,6 +5,8 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
 use partita_api::admin::history::{History, RecordedDesign};
+use partita_api::admin::sharing::SharingServer;
+use partita_core::printable;
 
 use crate::cli::{CheckFormat, HistoryFlags};
 use crate::door::Door;
@@ -56,6 +58,21 @@ fn to_text(recorded: &[RecordedDesign]) -> String {
         );
         // Writing to a text cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
+        for server in &one.servers {
+            text += &shown(server);
+        }
     }
     text
+}
+
+/// A server that shares the tables, in a line.
+pub(crate) fn shown(server: &SharingServer) -> String {
+    let (name, by) = (printable::line(&server.name), printable::line(&server.by));
+    let (number, at) = (server.design, printable::line(&server.renewed));
+    let ended = if server.ended {
+        ", not heard of since"
+    } else {
+        ""
+    };
+    format!("  server {name}, Partita {by}: design {number} at {at}{ended}\n")
 }

@@ -34,6 +34,7 @@
 //! | `cost` | `cost` |
 //! | `store` | the kinds of stores: their flags, and how each is opened |
 //! | `invocation` | commands to be printed, with this binary and its flags |
+//! | `lease` | the leases of a server on tables that it shares with others |
 //! | `jobs` | `jobs`, and the work on them behind the server |
 //! | `outbox` | `outbox`, and the deliveries behind the server |
 //! | `verify` | `verify` and `repair` |
@@ -67,6 +68,7 @@ mod inspect;
 mod invocation;
 mod issuer;
 mod jobs;
+mod lease;
 mod memory;
 mod migrate;
 mod monitoring;

@@ -17,6 +17,7 @@ use tracing::{info, warn};
 
 use crate::cli::{CheckFormat, MigrateFlags};
 use crate::door::Door;
+use crate::history;
 use crate::json_text;
 use crate::output::print;
 
@@ -169,6 +170,9 @@ fn to_text(state: &MigrationState) -> String {
     };
     for refused in &state.refused {
         let _ = writeln!(text, "  {}", printable::line(refused));
+    }
+    for server in &state.servers {
+        text += &history::shown(server);
     }
     text
 }

@@ -19,7 +19,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use partita_api::ApiMeters;
-use partita_api::admin::{Installation, Running};
+use partita_api::admin::{Currents, Installation, Running};
 use partita_api::console::door;
 use partita_store::exposition::{self, Exposition};
 use partita_store::surroundings::SystemClock;
@@ -51,6 +51,8 @@ pub(crate) struct Watched {
     commands: Running,
     /// What leaves the system.
     outgoing: Outgoing,
+    /// The designs, of which others may share the tables.
+    served: Currents,
     /// The backup behind the server.
     backup: Option<Backup>,
     begun_millis: i64,
@@ -73,6 +75,7 @@ impl Watched {
             api,
             commands: installation.running.clone(),
             outgoing: Outgoing::new(installation.served.clone()),
+            served: installation.served.clone(),
             backup: None,
             begun_millis: SystemClock.now_millis(),
             is_stopping: Arc::default(),
@@ -131,8 +134,8 @@ fn is_well(watched: &Watched) -> bool {
     meters.is_none_or(|meters| meters.stopped.is_none())
 }
 
-/// Whether requests should be sent here: not while writes are refused or the store cannot be
-/// reached, and not once the server is stopping.
+/// Whether requests should be sent here: not while writes are refused, the store cannot be reached or
+/// there is no lease on tables that others share, and not once the server is stopping.
 async fn readiness(State(watched): State<Watched>) -> Response {
     if watched.is_stopping.load(Ordering::Relaxed) {
         return (StatusCode::SERVICE_UNAVAILABLE, "stopping\n").into_response();
@@ -142,6 +145,13 @@ async fn readiness(State(watched): State<Watched>) -> Response {
     {
         let sentence = "the store cannot be reached\n";
         return (StatusCode::SERVICE_UNAVAILABLE, sentence).into_response();
+    }
+    for design in watched.served.all() {
+        if let Some(why) = design.why_not_writing() {
+            let name = design.get().design().name.clone();
+            let sentence = format!("no writes are taken for `{name}`: {why}\n");
+            return (StatusCode::SERVICE_UNAVAILABLE, sentence).into_response();
+        }
     }
     // Requests are answered all the same, so this is told to those who read, and not a refusal.
     if let Some(behind) = watched.backup.as_ref().and_then(Backup::told)

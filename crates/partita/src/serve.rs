@@ -42,6 +42,7 @@ use crate::endpoint;
 use crate::files;
 use crate::issuer;
 use crate::jobs;
+use crate::lease;
 use crate::memory;
 use crate::migrate;
 use crate::monitoring::{self, Told, Watched};
@@ -164,6 +165,7 @@ async fn serve(flags: ServeFlags) -> Result<()> {
         backup: seen,
         secrets,
     });
+    let shared = installation.served.clone();
     let commands = listen_for_commands(&flags, installation, kept, stopped);
     let told = announce::Told {
         flags: &flags,
@@ -178,6 +180,7 @@ async fn serve(flags: ServeFlags) -> Result<()> {
     announce::say(&told);
     let served = listen((listener, service), (aside, watched), limits.server, stop);
     tokio::try_join!(served, commands)?;
+    lease::give_back(&shared).await;
     if let Some(backup) = backup {
         backup.finish().await;
     }
@@ -517,7 +520,12 @@ async fn open_app(
         let objects = buckets.of_design(&design.design().name);
         let design = design.with_outcome_bytes_per_hour(outcome_bytes);
         let design = design.in_era(pause.era()).pausing_with(pause.flag());
-        let current = Current::new(design.with_objects(objects));
+        let design = design.with_objects(objects);
+        let current = if flags.place.is_shared() {
+            lease::start_keeping(design, address).await
+        } else {
+            Current::new(design)
+        };
         installation.served.add(current.clone());
         files::start_sweeping(&current);
         // Leases in a store that one process has open at a time are of processes that are gone.

@@ -6,6 +6,7 @@ use partita_plan::live;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use super::sharing::{SharingServer, sharing};
 use super::{Allowed, Command, Desk, Events, Failure, StoreUse};
 
 /// Asks for the designs that were recorded beside the data, the live one last.
@@ -28,6 +29,9 @@ pub struct RecordedDesign {
     pub variables: BTreeMap<String, String>,
     /// The file.
     pub text: String,
+    /// The servers that plan with it, where several share the tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<SharingServer>,
 }
 
 impl Command for History {
@@ -39,7 +43,9 @@ impl Command for History {
     type Outcome = Vec<RecordedDesign>;
 
     async fn run(self, desk: Desk, _: Events<Self>) -> Result<Vec<RecordedDesign>, Failure> {
-        let recorded = live::history(desk.design(), desk.installation.store.clone()).await?;
+        let store = &desk.installation.store;
+        let recorded = live::history(desk.design(), store.clone()).await?;
+        let servers = sharing(&desk).await?;
         let recorded = recorded.into_iter().map(|one| RecordedDesign {
             number: one.number,
             design: one.design,
@@ -47,6 +53,11 @@ impl Command for History {
             by: one.by,
             variables: one.variables,
             text: one.text,
+            servers: servers
+                .iter()
+                .filter(|server| server.design == one.number)
+                .cloned()
+                .collect(),
         });
         Ok(recorded.collect())
     }
@@ -67,6 +78,7 @@ impl Command for History {
                 "by": text(),
                 "variables": { "type": "object", "properties": {}, "additionalProperties": text() },
                 "text": text(),
+                "servers": SharingServer::schema(),
             },
         });
         let request = json!({ "type": "object", "properties": {}, "additionalProperties": false });

@@ -8,6 +8,7 @@ use partita_plan::{Current, Migration};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use super::sharing::{SharingServer, sharing};
 use super::{Allowed, Command, Desk, Events, Failure, StoreUse};
 
 /// Begins a migration, moves it on, or says how far it is.
@@ -113,6 +114,9 @@ pub struct MigrationState {
     pub adopted: Option<u64>,
     /// The changes that a migration would carry out, for `plan`.
     pub changes: Vec<MigrationChange>,
+    /// The servers that share the tables, for `status`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<SharingServer>,
 }
 
 /// A change that stored data follow.
@@ -157,7 +161,12 @@ impl Command for Migrate {
                     ..status
                 });
             }
-            MigrateStep::Status => return Ok(state(current.migration().await?)),
+            MigrateStep::Status => {
+                return Ok(MigrationState {
+                    servers: sharing(&desk).await?,
+                    ..state(current.migration().await?)
+                });
+            }
             MigrateStep::Pause => return Ok(state(Some(current.pause().await?))),
             MigrateStep::Start => {
                 desk.refuse_raw_writes()?;
@@ -212,6 +221,7 @@ impl Command for Migrate {
                         "lasts": { "type": "boolean" },
                     },
                 } },
+                "servers": SharingServer::schema(),
             },
         });
         let steps = MigrateStep::WORDS.map(|(_, word, _)| word);
@@ -275,6 +285,7 @@ fn state(migration: Option<Migration>) -> MigrationState {
         refused: migration.refused,
         adopted: None,
         changes: Vec::new(),
+        servers: Vec::new(),
     }
 }
 

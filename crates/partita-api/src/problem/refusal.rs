@@ -156,6 +156,9 @@ const DISK_FULL_WAIT_SECONDS: u64 = 30;
 /// When to try again while the data moves: that takes seconds.
 const READ_ONLY_WAIT_SECONDS: u64 = 5;
 
+/// When to try again at a server that has no lease: it asks for one every few seconds.
+const NO_LEASE_WAIT_SECONDS: u64 = 5;
+
 /// When to try again while items are imported: that takes seconds, or minutes if there are many.
 const IMPORTING_WAIT_SECONDS: u64 = 5;
 
@@ -170,6 +173,12 @@ fn store_problem(error: &StoreError) -> Problem {
         let detail = "nothing was changed; who runs the server moves the data, and says where to";
         let problem = Problem::new(ProblemKind::ReadOnly, detail);
         return problem.with("wait", READ_ONLY_WAIT_SECONDS);
+    }
+    if let StoreError::NoLease { .. } = error {
+        let detail = "nothing was changed; this server may not write to the tables for now, and others \
+                      may: its log and /readyz say why";
+        let problem = Problem::new(ProblemKind::Unavailable, detail);
+        return problem.with("wait", NO_LEASE_WAIT_SECONDS);
     }
     if let StoreError::Closed { .. } = error {
         let detail = "nothing was changed; the data can be read when all of it has come";

@@ -85,7 +85,7 @@ async fn what_a_process_was_doing_is_not_taken_over() {
     };
     assert!(!is_taken_over(live));
     let row = |partition: &str| sidecar::key(partition, "x");
-    for partition in ["MOVING", "REPAIR", "OUTBOX#LEASE", "MIGRATION"] {
+    for partition in ["MOVING", "REPAIR", "OUTBOX#LEASE", "LEASE", "MIGRATION"] {
         assert!(!is_taken_over(&row(partition)), "{partition}");
     }
     for partition in ["JOB", "KEPT#t#p", "OUTBOX#mail#0", "KEY#ann"] {

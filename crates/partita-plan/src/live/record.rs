@@ -106,7 +106,7 @@ impl Recorded {
         let prints: String = prints
             .map(|(name, print)| format!("{print} {name}\n"))
             .collect();
-        let mut item = sidecar::key(DESIGNS, &format!("{:010}", self.number));
+        let mut item = sidecar::key(DESIGNS, &sort_key(self.number));
         item.insert("design", self.design.as_str().into());
         item.insert("adopted", self.adopted.as_str().into());
         item.insert("by", self.by.as_str().into());
@@ -151,6 +151,7 @@ impl Recorded {
 pub(super) async fn read(sidecar: &TableName, runner: &Runner) -> Result<Vec<Recorded>, PlanError> {
     let keys = KeyCondition::partition(sidecar::PARTITION, DESIGNS);
     let mut query = Query::new(sidecar.clone(), keys);
+    query.consistent = true;
     let mut records = Vec::new();
     loop {
         let page = match runner.query(&query).await {
@@ -158,17 +159,42 @@ pub(super) async fn read(sidecar: &TableName, runner: &Runner) -> Result<Vec<Rec
             page => page?,
         };
         for item in &page.items {
-            let record = Recorded::from_item(item).ok_or_else(|| {
-                let message = format!("a design that is recorded in `{sidecar}` cannot be read");
-                PlanError::Store(StoreError::Corrupt { message })
-            })?;
-            records.push(record);
+            records.push(parsed(item, sidecar)?);
         }
         match page.last_key {
             None => return Ok(records),
             last => query.start_after = last,
         }
     }
+}
+
+/// The live design, if its number is greater than this. It costs little where there is none.
+pub(super) async fn read_after(
+    number: u64,
+    sidecar: &TableName,
+    runner: &Runner,
+) -> Result<Option<Recorded>, PlanError> {
+    let mut live = None;
+    for number in number + 1.. {
+        let address = sidecar::address(sidecar, DESIGNS, &sort_key(number));
+        let found = runner.read_items(&[address]).await?;
+        match found.into_iter().next().flatten() {
+            Some(item) => live = Some(parsed(&item, sidecar)?),
+            None => break,
+        }
+    }
+    Ok(live)
+}
+
+fn parsed(item: &Item, sidecar: &TableName) -> Result<Recorded, PlanError> {
+    Recorded::from_item(item).ok_or_else(|| {
+        let message = format!("a design that is recorded in `{sidecar}` cannot be read");
+        PlanError::Store(StoreError::Corrupt { message })
+    })
+}
+
+fn sort_key(number: u64) -> String {
+    format!("{number:010}")
 }
 
 /// Whether a design was recorded.

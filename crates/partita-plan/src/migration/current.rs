@@ -11,7 +11,7 @@ use partita_store::ErrorKind;
 use partita_store::request::{PutItem, TransactAction, TransactWriteItems, UpdateItem};
 use partita_verify::Repairing;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::{Mutex, Notify, watch};
+use tokio::sync::{Mutex, Notify, OwnedRwLockWriteGuard, watch};
 use tracing::info;
 
 use super::changes::{PlannedChange, changes};
@@ -19,6 +19,7 @@ use super::survey::Survey;
 use super::{Designs, Gate, Migration, MigrationError, Position, Stage, row};
 use crate::blueprint::Blueprint;
 use crate::error::PlanError;
+use crate::lease::Lease;
 use crate::live::{self, Recorded};
 use crate::partita::Partita;
 
@@ -30,6 +31,8 @@ pub struct Current {
     /// One works on the migration at a time.
     pub(super) driving: Mutex<()>,
     work: Notify,
+    /// Whether this server may write, where several share the tables.
+    pub(crate) lease: Option<Arc<Lease>>,
     /// A mistake that tests must notice.
     #[cfg(test)]
     pub(super) mistake: Option<super::Mistake>,
@@ -38,11 +41,17 @@ pub struct Current {
 impl Current {
     /// A design as it was opened.
     pub fn new(partita: impl Into<Arc<Partita>>) -> Arc<Current> {
+        Current::behind(partita.into(), None)
+    }
+
+    /// The same, whose writes need a lease.
+    pub(crate) fn behind(partita: Arc<Partita>, lease: Option<Arc<Lease>>) -> Arc<Current> {
         Arc::new(Current {
-            partita: RwLock::new(partita.into()),
+            partita: RwLock::new(partita),
             moves: watch::Sender::new(0),
             driving: Mutex::new(()),
             work: Notify::new(),
+            lease,
             #[cfg(test)]
             mistake: None,
         })
@@ -160,7 +169,7 @@ impl Current {
         let partita = self.get();
         live::refuse_other_name(&partita.design().name, new)?;
         let is_needed = !changes(partita.design(), new, &[]).is_empty();
-        if is_needed || partita.runner.store.is_shared() || self.is_migrating().await? {
+        if is_needed || self.is_migrating().await? {
             return Ok(None);
         }
         let records = live::recorded(&partita).await?;
@@ -362,18 +371,13 @@ impl Current {
     async fn step_over(
         &self,
         seen: &Arc<Partita>,
-        mut blueprint: Blueprint,
+        blueprint: Blueprint,
         actions: Vec<TransactAction>,
         is_written: impl AsyncFnOnce() -> Result<bool, PlanError>,
         survey: Option<Survey>,
     ) -> Result<(), PlanError> {
         let partita = seen;
-        blueprint.keeps_files = partita.blueprint.keeps_files;
-        #[cfg(test)]
-        if let Some(beside) = &mut blueprint.beside {
-            beside.mistake = self.mistake;
-        }
-        let mut moves = match &survey {
+        let moves = match &survey {
             Some(survey) => survey.settle(&blueprint).await?,
             None => partita.runner.gate.close().await?,
         };
@@ -397,6 +401,36 @@ impl Current {
             }
             Err((_, error)) => return Err(error.into()),
         }
+        self.change(partita, moves, blueprint);
+        Ok(())
+    }
+
+    /// Plans by a design that somebody else has made live. Nothing is written.
+    pub(crate) async fn plan_by(
+        &self,
+        seen: &Arc<Partita>,
+        blueprint: Blueprint,
+    ) -> Result<(), PlanError> {
+        let moves = seen.runner.gate.close().await?;
+        if !Arc::ptr_eq(seen, &self.get()) {
+            return Err(MigrationError::Moved.into());
+        }
+        self.change(seen, moves, blueprint);
+        Ok(())
+    }
+
+    /// Plans with another blueprint from now on. No commit is under way.
+    fn change(
+        &self,
+        partita: &Partita,
+        mut moves: OwnedRwLockWriteGuard<u64>,
+        mut blueprint: Blueprint,
+    ) {
+        blueprint.keeps_files = partita.blueprint.keeps_files;
+        #[cfg(test)]
+        if let Some(beside) = &mut blueprint.beside {
+            beside.mistake = self.mistake;
+        }
         let gate = partita.runner.gate.moved(&mut moves);
         #[cfg(test)]
         let gate = if self.mistake == Some(super::Mistake::StageTooEarly) {
@@ -410,7 +444,6 @@ impl Current {
         drop(moves);
         self.moves.send_modify(|moves| *moves += 1);
         self.work.notify_one();
-        Ok(())
     }
 }
 

@@ -143,6 +143,11 @@ impl Gate {
         }
     }
 
+    /// Waits until whatever has passed is done or given up.
+    pub(crate) async fn wait_for_commits(&self) {
+        drop(self.moves.write().await);
+    }
+
     /// The gate for what is planned from now on.
     pub(super) fn moved(&self, moves: &mut u64) -> Gate {
         *moves += 1;

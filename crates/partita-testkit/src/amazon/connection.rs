@@ -41,6 +41,9 @@ pub struct Network {
     pub timeout_millis: i64,
     /// How far behind the server believes that indexes are.
     pub index_delay_millis: i64,
+    /// Whether a server that has decided to write does not pause before the request is sent. What it
+    /// has looked at before, such as a lease, holds for that moment and no longer.
+    pub sends_at_once: bool,
 }
 
 impl Network {
@@ -54,6 +57,7 @@ impl Network {
             late_millis_max: 0,
             timeout_millis: i64::MAX,
             index_delay_millis: 0,
+            sends_at_once: false,
         }
     }
 
@@ -67,6 +71,7 @@ impl Network {
             late_millis_max: 300_000,
             timeout_millis: 10_000,
             index_delay_millis: 150_000,
+            sends_at_once: false,
         }
     }
 }
@@ -143,7 +148,6 @@ impl Connection {
         name: &'static str,
         request: BoxFuture<'static, StoreResult<T>>,
     ) -> Option<StoreResult<T>> {
-        self.host.step().await;
         let journey = self.journey();
         let simulation = self.simulation.clone();
         let host = self.host.clone();
@@ -186,6 +190,7 @@ impl Connection {
     ) -> StoreResult<T> {
         for _ in 0..READ_ATTEMPTS {
             let asked = ask(self.amazon.clone(), request.clone());
+            self.host.step().await;
             if let Some(answer) = self.send(name, asked).await {
                 return answer;
             }
@@ -202,6 +207,9 @@ impl Connection {
         ask: fn(Arc<Amazon>, R) -> BoxFuture<'static, StoreResult<T>>,
     ) -> StoreResult<T> {
         let asked = ask(self.amazon.clone(), request);
+        if !self.network.sends_at_once || self.host.is_dead() {
+            self.host.step().await;
+        }
         let lost = || StoreError::OutcomeUnknown {
             message: format!("no answer to {name}"),
         };
@@ -336,5 +344,12 @@ impl Layer for Connection {
 
     fn index_delay_millis(&self) -> i64 {
         self.network.index_delay_millis
+    }
+
+    fn timeout_millis(&self) -> i64 {
+        match self.network.timeout_millis {
+            i64::MAX => 0,
+            millis => millis,
+        }
     }
 }

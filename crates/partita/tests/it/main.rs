@@ -73,6 +73,8 @@ mod schemathesis;
 mod sdk;
 mod secrets;
 mod server;
+#[cfg(feature = "dynamodb")]
+mod several_servers;
 mod soft_referrers;
 mod stage;
 mod tables;
