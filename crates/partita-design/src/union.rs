@@ -272,8 +272,23 @@ impl Aside {
             for name in self.made_keys(design, record) {
                 places.insert(format!("{place}.{name}"));
             }
+            let native = self.native_keys(design, record);
+            places.extend(native.map(|name| format!("{place}.attributes.{name}")));
         }
         places
+    }
+
+    /// The attributes of a record that only an index which is aside holds by themselves.
+    fn native_keys<'d>(
+        &self,
+        design: &'d Design,
+        record: &Record,
+    ) -> impl Iterator<Item = &'d str> {
+        let indexes = self.indexes(&design[record.table], record.table.index());
+        let keys = indexes.iter();
+        let keys = keys.flat_map(|index| [Some(&index.partition), index.sort.as_ref()]);
+        let native = keys.flatten().filter(|key| key.native);
+        native.map(|key| key.name.as_str())
     }
 
     /// The names of the keys that are made for a record only where what is aside is kept.

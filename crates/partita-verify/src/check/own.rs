@@ -57,6 +57,7 @@ pub(crate) fn judge<'i, 'd>(
     };
     primary_key(subject, entity, &scope, findings);
     index_keys(subject, entity, &scope, findings);
+    native_keys(subject, entity, item, findings);
     expected
 }
 
@@ -117,6 +118,32 @@ fn index_keys<'d>(
         }
         findings.push(drift, Mend::Own);
         findings.assign(name, expected.cloned());
+    }
+}
+
+/// An attribute that an index holds by itself is stored: the item is read as having its default, but
+/// without it it is not in the index.
+fn native_keys(subject: Subject<'_, '_>, entity: &Record, item: &Map, findings: &mut Findings) {
+    let indexes = subject.state.layout.design[entity.table].indexes.iter();
+    let keys = indexes.flat_map(|index| [Some(&index.partition), index.sort.as_ref()]);
+    for key in keys.flatten().filter(|key| key.native) {
+        let name = key.name.as_str();
+        let is_known = findings.own.set.iter().any(|(known, _)| known == name);
+        if is_known || nested::get(item, name).is_some() {
+            continue;
+        }
+        let Some(attribute) = entity.stored(name) else {
+            continue;
+        };
+        let Some(expected) = entity.when_missing(item, name) else {
+            continue;
+        };
+        let says = attribute_place(entity, attribute);
+        let kind = DriftKind::IndexKey;
+        let mut drift = drift(kind, &entity.name, subject.address, Some(name), says);
+        drift.expected = Some(expected.clone());
+        findings.push(drift, Mend::Own);
+        findings.assign(name, Some(expected));
     }
 }
 
