@@ -225,6 +225,10 @@ fn query_parameter(name: &str) -> Json {
             "The order of the keys; without it, the pattern's own. A cursor belongs to its order.",
             json!({ "type": "string", "enum": ["asc", "desc"] }),
         ),
+        "consistency" => (
+            "`eventual` asks for the read that DynamoDB charges half for. It may miss the last writes.",
+            json!({ "type": "string", "enum": ["eventual"] }),
+        ),
         "deleted" => (
             "`include` finds a deleted item too.",
             json!({ "type": "string", "enum": ["include"] }),

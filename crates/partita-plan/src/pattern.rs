@@ -9,9 +9,11 @@
 //! | `pattern::fresh` | rows as they are now |
 //! | `pattern::listing` | the query that a pattern is |
 //! | `pattern::order` | the order that a caller asks for |
+//! | `pattern::consistency` | the cheaper read that a caller asks for |
 //! | `pattern::watched` | a pattern as a feed looks at it: its range, its rows, and what decides on them |
 
 mod budget;
+mod consistency;
 mod early;
 mod fresh;
 mod listing;
@@ -61,6 +63,8 @@ struct PatternRead<'a> {
     limit: usize,
     /// Whether the rows are asked for in the other order than the pattern's.
     is_reversed: bool,
+    /// Whether the last writes may be missed.
+    is_eventual: bool,
     question: Question<'a>,
     /// The caller's own records that decide on every row, as they were read.
     own: OwnRecords,
@@ -80,9 +84,13 @@ impl Partita {
         limit: Option<usize>,
         cursor: Option<&str>,
     ) -> Result<Answer, PlanError> {
-        let ordered = Ordered::of(self.blueprint.pattern(name)?, parameters)?;
+        let pattern = self.blueprint.pattern(name)?;
+        let mut parameters = parameters.clone();
+        let is_eventual = consistency::take(&self.blueprint.design, pattern, &mut parameters)?;
+        let ordered = Ordered::of(pattern, &parameters)?;
         let mut asked = self.ask(caller, name, &ordered.parameters, limit)?;
         asked.is_reversed = ordered.is_reversed;
+        asked.is_eventual = is_eventual;
         asked.question.parameters = &ordered.bound;
         let pattern = asked.pattern;
         asked.demand().await?;
@@ -166,6 +174,7 @@ impl Partita {
             values: typed(pattern, parameters, limit)?,
             limit: limit.unwrap_or(pattern.limit),
             is_reversed: false,
+            is_eventual: false,
             question: Question {
                 design: &self.blueprint.design.name,
                 caller,
@@ -239,6 +248,9 @@ impl PatternRead<'_> {
         let Some((partition, sort)) = templates.render(&self.values)? else {
             return Ok(Vec::new());
         };
+        if self.is_eventual {
+            return self.stored_lately(partition, sort).await;
+        }
         let (_, table) = self.blueprint().table(self.pattern.table);
         let address = Place::address(table, partition, sort);
         let items = self.runner.read_items(&[address]).await?;
@@ -287,7 +299,7 @@ impl PatternRead<'_> {
                 index: self.index_name(),
                 limit: Some(limit),
                 start_after,
-                consistent: index.is_none(),
+                consistent: index.is_none() && !self.is_eventual,
                 ..Scan::new(self.blueprint().table(self.pattern.table).1.clone())
             };
             return self.runner.scan_found(&request).await;
@@ -298,10 +310,12 @@ impl PatternRead<'_> {
         };
         let is_descending = self.pattern.descending && self.pattern.sort.is_empty();
         let is_descending = is_descending != self.is_reversed;
+        let listed = listing.query(is_descending);
         let request = Query {
             limit: Some(limit),
             start_after,
-            ..listing.query(is_descending)
+            consistent: listed.consistent && !self.is_eventual,
+            ..listed
         };
         let page = self.runner.query_found(&request).await;
         page.map_err(|refusal| match refusal {

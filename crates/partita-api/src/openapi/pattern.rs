@@ -47,6 +47,13 @@ pub(super) fn query(design: &Design, route: &Route, pattern: &Pattern) -> Descri
             parameters.push(order);
         }
     }
+    let is_own = pattern
+        .parameters
+        .iter()
+        .any(|own| own.name == "consistency");
+    if !is_own && !pattern.fresh && design.withdrawable(pattern).is_none() {
+        parameters.push(query_parameter("consistency"));
+    }
     parameters.push(query_parameter("keys"));
     let (means, schema) = if is_one {
         ("The item.", record)

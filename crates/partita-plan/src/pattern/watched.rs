@@ -163,6 +163,7 @@ impl Watched {
             values: self.values.clone(),
             limit: pattern.limit,
             is_reversed: false,
+            is_eventual: false,
             question: Question {
                 design: &sight.partita.blueprint.design.name,
                 caller: sight.caller,

@@ -7,6 +7,7 @@ mod behind;
 mod bounds;
 mod cascade_effects;
 mod cascades;
+mod consistency;
 mod copies;
 mod drifted;
 mod effects;

@@ -6,6 +6,8 @@
 //!
 //! What a rule reads through a ref is read as it is now, and so is what `follow` leads to. A value
 //! that never changes cannot be withdrawn; neither can a state out of which no step leads.
+//!
+//! The same is asked of a read of the table itself that may miss the last writes.
 
 use partita_core::expression::{Condition, Path};
 use partita_core::wording::one;
@@ -24,9 +26,7 @@ pub(crate) fn check(symbols: &Symbols, design: &Design) {
         if pattern.fresh || pattern.read.index().is_none() {
             continue;
         }
-        let records = pattern.returns.iter().map(|record| &design[*record]);
-        let mut withdrawn = records.filter_map(|record| withdrawn(design, pattern, record));
-        let Some((record, path)) = withdrawn.next() else {
+        let Some((record, path)) = design.withdrawable(pattern) else {
             continue;
         };
         let message = format!(
@@ -42,10 +42,19 @@ pub(crate) fn check(symbols: &Symbols, design: &Design) {
     }
 }
 
+impl Design {
+    /// A value that decides whether a row of a pattern may be read, and can be withdrawn: a read
+    /// that misses the last writes may show the row too long.
+    pub fn withdrawable(&self, pattern: &Pattern) -> Option<(&Record, Path)> {
+        let mut records = pattern.returns.iter().map(|record| &self[*record]);
+        records.find_map(|record| withdrawn(self, pattern, record))
+    }
+}
+
 /// What a row's reading depends on and an index may show too long.
 fn withdrawn<'d>(
     design: &'d Design,
-    pattern: &'d Pattern,
+    pattern: &Pattern,
     record: &'d Record,
 ) -> Option<(&'d Record, Path)> {
     // What the row is replaced by decides instead of a view's record.
