@@ -19,6 +19,9 @@ fn write(design: &Design, routes: &Routes, page: &mut String) -> std::fmt::Resul
     let name = &design.name;
     writeln!(page, "# Who may do what in `{name}`\n")?;
     writeln!(page, "{INTRODUCTION}")?;
+    if let Some(closed) = closed(design) {
+        writeln!(page, "{closed}\n")?;
+    }
     write!(page, "| request, below `/{name}` | rule |")?;
     for persona in Persona::ALL {
         write!(page, " {} |", persona.word())?;
@@ -40,6 +43,20 @@ condition is asked of every row, and rows that the caller may not read are left 
 403, or 404 where a refusal would tell that there is such an item. This page is made from the rules
 by `partita access`.
 ";
+
+/// What is said to somebody whose account is closed, in a design with accounts.
+fn closed(design: &Design) -> Option<String> {
+    let accounts = design.accounts.as_ref()?;
+    let inactive = accounts.active.as_ref().map(|mark| {
+        let attribute = &design[accounts.entity].attributes[mark.attribute.index()].name;
+        format!(", or not active as `{attribute}` says,")
+    });
+    let inactive = inactive.unwrap_or_default();
+    Some(format!(
+        "Somebody whose account is gone{inactive} reads and writes nothing with a token, also where the\n\
+         rule is `public`: 401 `account-closed`. Without a token they are nobody."
+    ))
+}
 
 fn write_row(row: &Row<'_>, page: &mut String) -> std::fmt::Result {
     let rules: Vec<String> = row.rules.iter().map(|rule| code(rule)).collect();
