@@ -50,7 +50,8 @@ const ACCOUNTS: [Account; 6] = [
         attribute: "i2vCreditsSecondsPurchased",
         holds: |commit, user, old| {
             let mut holds = vec![number(old, "i2vCreditsSecondsPurchased")];
-            holds.extend(completed(commit, user, "credits-300").then(|| Number::from(300)));
+            let bought = completed(commit, user, |product| nested(product, "plan").is_none());
+            holds.extend(bought);
             holds.extend(seconds(commit, user, "secondsFromPurchased"));
             holds
         },
@@ -60,8 +61,10 @@ const ACCOUNTS: [Account; 6] = [
         record: "User",
         attribute: "i2vCreditsSecondsFromPlan",
         holds: |commit, user, old| {
-            if completed(commit, user, "starter-monthly") {
-                vec![Number::from(60)]
+            if let Some(granted) =
+                completed(commit, user, |product| nested(product, "plan").is_some())
+            {
+                vec![granted]
             } else {
                 let mut holds = vec![number(old, "i2vCreditsSecondsFromPlan")];
                 holds.extend(seconds(commit, user, "secondsFromPlan"));
@@ -154,11 +157,14 @@ fn is_of(item: &Map, user: &Transition) -> bool {
     owner == user.identity.first().map(String::as_str)
 }
 
-/// Whether an order of a user was completed.
-fn completed(commit: &Commit<'_>, user: &Transition, named: &str) -> bool {
+/// The seconds that a completed order of a user grants, if its product is of this kind.
+fn completed(commit: &Commit<'_>, user: &Transition, is_meant: fn(&Map) -> bool) -> Option<Number> {
     let is = |item: &Map, name: &str, value: &str| nested(item, name) == Some(&value.into());
     let mut orders = commit.turned("Order", move |order| is(order, "status", "completed"));
-    orders.any(|order| is_of(order, user) && is(order, "item", named))
+    let order = orders.find(|order| is_of(order, user))?;
+    let item = nested(order, "item")?.as_str()?;
+    let product = commit.world.get("Product", &[item.to_owned()])?;
+    is_meant(product).then(|| number(product, "seconds"))
 }
 
 /// What new jobs of a user take, and what failed ones give back.
