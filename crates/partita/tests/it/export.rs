@@ -218,6 +218,57 @@ fn templates_pass_the_linter() {
     assert!(!lint(&[path]).unwrap().status.success());
 }
 
+/// What three of the pages say of their tables and buckets, and what is a variable there.
+#[test]
+fn tables_and_buckets_are_as_the_pages_say() {
+    let scene = Scene(tempfile::tempdir().unwrap());
+    let table = |line: &str| {
+        let template = scene.json(&format!("export cloudformation {line}"));
+        template["Resources"]["Table"]["Properties"].clone()
+    };
+    let key = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
+    let stories = table(&format!(
+        "storyhub --set Stage=prod --set SharedKeyArn={key}"
+    ));
+    assert_eq!(stories["TableName"], "nlmonorepo-tsh-datatable-prod");
+    assert_eq!(stories["BillingMode"], "PAY_PER_REQUEST");
+    assert_eq!(stories["SSESpecification"]["SSEType"], "KMS");
+    assert_eq!(stories["SSESpecification"]["KMSMasterKeyId"], key);
+    let recovery = &stories["PointInTimeRecoverySpecification"];
+    assert_eq!(recovery["PointInTimeRecoveryEnabled"], true);
+    let stream = &stories["StreamSpecification"]["StreamViewType"];
+    assert_eq!(stream, "NEW_AND_OLD_IMAGES");
+
+    assert_eq!(table("holdthatthought")["TableName"], "HoldThatThought");
+    let ours = table("holdthatthought --set TABLE_NAME=Ours");
+    assert_eq!(ours["TableName"], "Ours");
+    assert_eq!(ours["TimeToLiveSpecification"]["AttributeName"], "TTL");
+
+    let figures = table("figureforge");
+    assert_eq!(figures["TableName"], "figureforge");
+    assert_eq!(figures["KeySchema"][0]["AttributeName"], "pk");
+    assert_eq!(figures["KeySchema"][1]["AttributeName"], "sk");
+
+    for (design, variable, usual) in [
+        (
+            "holdthatthought",
+            "ARCHIVE_BUCKET",
+            "holdthatthought-archive",
+        ),
+        ("figureforge", "Environment", "figureforge-prod"),
+        ("mediahub", "MEDIA_BUCKET", "mediahub-media"),
+    ] {
+        let source = shipped::find(design).unwrap().source;
+        let name = |value: Option<&str>| {
+            let set = |name: &str| value.filter(|_| name == variable).map(str::to_owned);
+            let design = partita_design::check(source, &set).0.unwrap();
+            design.buckets[0].bucket.clone()
+        };
+        assert_eq!(name(None), usual);
+        assert!(name(Some("mine")).ends_with("mine"), "{design}");
+    }
+}
+
 const MINE: &str = r#"
 design = "mine"
 [table]
