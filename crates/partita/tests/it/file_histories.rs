@@ -26,6 +26,7 @@ use partita_testkit::Simulation;
 use partita_testkit::dynamodb_local::DynamoDbLocal;
 
 use crate::histories::defects::Spoil;
+use crate::histories::seeds_on_amazon;
 use crate::histories::witness::Witness;
 use crate::histories::world::World;
 use crate::stage;
@@ -474,15 +475,7 @@ fn on_amazon(seed: u64, operations: usize, spoil: Option<Spoil>) -> Result<(usiz
 /// A sample, or as many histories as `PARTITA_AMAZON` says, from the seed `PARTITA_FROM` on.
 #[test]
 fn amazon_files() {
-    let number = |name: &str| {
-        let text = std::env::var(name).ok();
-        text.map(|text| text.parse::<u64>().unwrap())
-    };
-    let from = number("PARTITA_FROM").unwrap_or(0);
-    let seeds = match (number("PARTITA_SEED"), number("PARTITA_AMAZON")) {
-        (Some(seed), _) => seed..seed + 1,
-        (None, count) => from..from + count.unwrap_or(3),
-    };
+    let seeds = seeds_on_amazon(3);
     let (mut accepted, mut crashes, mut failed) = (0, 0, Vec::new());
     for seed in seeds.clone() {
         match on_amazon(seed, 150, None) {

@@ -356,28 +356,33 @@ fn plan_on_amazon(design: &'static str, seed: u64, operations: usize) -> Plan {
     }
 }
 
-/// Histories of a design with two to five servers on a simulated Amazon: a sample, or as many as
-/// `PARTITA_AMAZON` says, from the seed `PARTITA_FROM` on. `PARTITA_SEED` replays one.
-///
-/// One that fails is told with the command that replays it, and the others go on.
-fn stays_right_on_amazon(design: &'static str, tell: impl Fn(String)) -> String {
+/// The seeds of histories on a simulated Amazon: a sample, or as many as `PARTITA_AMAZON` says, from
+/// `PARTITA_FROM` on. `PARTITA_SEED` replays one.
+pub(crate) fn seeds_on_amazon(sample: u64) -> Range<u64> {
     let number = |name: &str| {
         let text = std::env::var(name).ok();
         text.map(|text| text.parse::<u64>().unwrap())
     };
-    let count = number("PARTITA_AMAZON");
     let from = number("PARTITA_FROM").unwrap_or(0);
-    let seeds = match number("PARTITA_SEED") {
+    match number("PARTITA_SEED") {
         Some(seed) => seed..seed + 1,
-        None => from..from + count.unwrap_or(1),
-    };
-    let operations = if count.is_some() { 200 } else { 60 };
+        None => from..from + number("PARTITA_AMAZON").unwrap_or(sample),
+    }
+}
+
+/// Histories of a design with two to five servers on a simulated Amazon.
+///
+/// One that fails is told with the command that replays it, and the others go on.
+fn stays_right_on_amazon(design: &'static str, tell: impl Fn(String)) -> String {
+    let is_long = std::env::var_os("PARTITA_AMAZON").is_some();
+    let seeds = seeds_on_amazon(1);
+    let operations = if is_long { 200 } else { 60 };
     let mut chronicle = Chronicle::default();
     let mut failed = Vec::new();
     for seed in seeds.clone() {
         let servers = 2 + (seed % 4) as usize;
         let plan = Plan {
-            has_crowds: count.is_some() && seed % 8 == 3,
+            has_crowds: is_long && seed % 8 == 3,
             ..plan_on_amazon(design, seed, operations)
         };
         let run = AssertUnwindSafe(|| amazon::run(&plan, servers, None));
@@ -406,6 +411,50 @@ fn stays_right_on_amazon(design: &'static str, tell: impl Fn(String)) -> String 
     assert!(failed.is_empty(), "{}", commands.join("\n"));
     let Range { start, end } = seeds;
     chronicle.summary(&format!("{design} on Amazon, seeds {start} to {}", end - 1))
+}
+
+/// Designs that nobody wrote, with two to five servers there: every part of the language where the
+/// finders of what follows go by indexes that are behind.
+#[test]
+fn amazon_drawn_designs() {
+    let mut chronicle = Chronicle::default();
+    let mut failed = Vec::new();
+    for seed in seeds_on_amazon(3) {
+        let text: Arc<str> = drawn::design(seed).into();
+        let plan = Plan {
+            text: Some(text.clone()),
+            ..plan_on_amazon("drawn", seed, 120)
+        };
+        let servers = 2 + (seed % 4) as usize;
+        let outcome = amazon::run(&plan, servers, None);
+        if !outcome.faults.is_empty() {
+            println!("{text}\nPARTITA_SEED={seed}: {:#?}", outcome.faults);
+            failed.push(seed);
+        }
+        chronicle.add(outcome);
+    }
+    assert!(failed.is_empty(), "these seeds failed: {failed:?}");
+    println!("{}", chronicle.summary("drawn on Amazon"));
+}
+
+/// A limit holds, whichever server counts. Histories of everything seldom reach one.
+#[test]
+fn amazon_limits() {
+    let mut reached = 0;
+    for seed in seeds_on_amazon(1) {
+        let plan = Plan {
+            focus: &["create Comment"],
+            ..plan_on_amazon("holdthatthought", seed, 420)
+        };
+        let outcome = amazon::run(&plan, 2 + (seed % 4) as usize, None);
+        let faults = outcome.faults;
+        assert!(faults.is_empty(), "PARTITA_SEED={seed}: {faults:#?}");
+        let refusals = outcome.scores.values().flat_map(|score| &score.refusals);
+        let of_limits = refusals.filter(|(refusal, _)| refusal.contains("times in"));
+        reached += of_limits.map(|(_, count)| count).sum::<u64>();
+    }
+    println!("{reached} operations were refused by a limit");
+    assert!(reached > 0);
 }
 
 /// Nothing that is documented of Amazon is only there to be switched on: histories meet all of it.
@@ -484,7 +533,7 @@ fn amazon_finds_every_planted_mistake() {
             let plan = Plan {
                 spoil: Some(defect.spoil),
                 focus: defect.focus,
-                ..plan_on_amazon(defect.design, seed, 120)
+                ..plan_on_amazon(defect.design, seed, defect.operations.max(120))
             };
             let faults = amazon::run(&plan, 3, None).faults;
             faults.iter().any(|fault| fault.contains(defect.told))

@@ -68,7 +68,7 @@ impl Time for Simulation {
 /// The service for who comes last, when its indexes have everything.
 ///
 /// A pass of a job may have begun while they had not, so whoever ends one looks once more.
-struct Settled(Arc<Amazon>);
+pub(super) struct Settled(pub(super) Arc<Amazon>);
 
 impl Layer for Settled {
     fn inner(&self) -> &dyn Store {

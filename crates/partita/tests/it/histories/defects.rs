@@ -441,6 +441,7 @@ pub(crate) const ON_AMAZON: &[&str] = &[
     "a history is not written",
     "a trigger takes effect twice",
     "a key is not remembered",
+    "a limit does not count",
     "a sum does not follow its parts",
     "what is deleted stays",
 ];

@@ -26,6 +26,7 @@ use partita_testkit::{Amazon, Simulation};
 use partita_verify::Collected;
 
 use super::amazon::{SKEWS, machine};
+use super::seeds_on_amazon;
 use crate::stage;
 
 const DESIGN: &str = r#"
@@ -556,13 +557,7 @@ async fn carry_out(
 /// A sample, or as many as `PARTITA_AMAZON` says, from the seed `PARTITA_FROM` on.
 #[test]
 fn a_session_is_good_until_it_is_ended_and_not_longer() {
-    let number = |name: &str| {
-        let text = std::env::var(name).ok();
-        text.map(|text| text.parse::<u64>().unwrap())
-    };
-    let count = number("PARTITA_AMAZON").unwrap_or(2);
-    let from = number("PARTITA_FROM").unwrap_or(0);
-    let seeds = number("PARTITA_SEED").map_or(from..from + count, |seed| seed..seed + 1);
+    let seeds = seeds_on_amazon(2);
     let mut all = 0;
     let mut failed = Vec::new();
     for seed in seeds.clone() {
