@@ -1,7 +1,7 @@
-//! How exact operations grow with writers and servers on a simulated Amazon, where all of them are
-//! at one key and where they are at many: the figures of `docs/scaling.md`.
+//! How exact operations grow with writers and with servers on a simulated Amazon, where all of them
+//! are at one key and where they are at many: the figures of `docs/scaling.md`.
 //!
-//! `scripts/figures` runs `figures` and draws what it prints.
+//! `scripts/figures` runs `figures` and `figures_of_servers`, and draws what they print.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,12 +15,15 @@ use partita_testkit::amazon::{Behaviour, Connection, Network};
 use partita_testkit::simulation::host::{Host, Manners};
 use partita_testkit::{Amazon, Simulation};
 
+use crate::readme::root;
 use crate::stage;
 
 /// 2026-01-01.
 const NOW: i64 = 1_767_225_600_000;
 /// Writers at most, each with a user of its own.
 const WRITERS_MAX: usize = 32;
+/// Servers at most.
+const SERVERS_MAX: usize = 5;
 /// Keys where the operations are spread.
 const KEYS: usize = 16;
 
@@ -273,14 +276,39 @@ async fn server(
     opened.await.unwrap()
 }
 
+/// Who does one thing, and where.
+#[derive(Clone, Copy)]
+struct Crowd {
+    writers: usize,
+    /// How many servers share the writers.
+    servers: usize,
+    keys: usize,
+}
+
+impl Crowd {
+    /// Writers on as many servers as there are, five at most.
+    fn of(writers: usize, keys: usize) -> Crowd {
+        Crowd {
+            writers,
+            servers: writers.min(SERVERS_MAX),
+            keys,
+        }
+    }
+}
+
 /// Lets writers do one thing for some time, at one key or spread over all of them.
-fn measure(case: &Case, writers: usize, keys: usize, millis: i64) -> Figure {
+fn measure(case: &Case, crowd: Crowd, millis: i64) -> Figure {
+    let Crowd {
+        writers,
+        servers: count,
+        keys,
+    } = crowd;
     let simulation = Simulation::new(7, NOW);
     simulation.run(async {
         let amazon = Arc::new(Amazon::new(&simulation, good_day(), 7));
         amazon.calm();
         let mut servers = Vec::new();
-        for number in 0..writers.min(5) {
+        for number in 0..count {
             servers.push(server(&simulation, &amazon, case, number as u64).await);
         }
         for (caller, operation) in (case.before)() {
@@ -351,33 +379,118 @@ fn measure(case: &Case, writers: usize, keys: usize, millis: i64) -> Figure {
 #[test]
 fn one_key_takes_less_than_many() {
     for case in &CASES {
-        let hot = measure(case, 4, 1, 500);
-        let spread = measure(case, 4, 4, 500);
+        let hot = measure(case, Crowd::of(4, 1), 500);
+        let spread = measure(case, Crowd::of(4, 4), 500);
         assert!(hot.done > 5, "{}: {hot:?}", case.name);
         assert!(hot.retries > 0.2, "{}: {hot:?}", case.name);
         assert!(spread.done > hot.done, "{}: {spread:?} {hot:?}", case.name);
     }
 }
 
-/// The figures of `docs/scaling.md`, as lines that `scripts/figures` draws.
+/// A line of what was measured: the case, keys, writers, servers, operations in a second, the actions
+/// that met others, two latencies, and the share that was refused.
+fn measured() -> Vec<(String, Vec<f64>)> {
+    let path = root().join("docs/figures/scaling.tsv");
+    let text = std::fs::read_to_string(path).unwrap();
+    let rows = text.lines().skip(1).map(|line| {
+        let (case, numbers) = line.split_once('\t').unwrap();
+        let numbers = numbers.split('\t').map(|one| one.parse().unwrap());
+        (case.to_owned(), numbers.collect())
+    });
+    rows.collect()
+}
+
+/// How a page tells a number.
+fn told(number: f64) -> String {
+    let number = number.round() as u64;
+    match number / 1_000 {
+        0 => number.to_string(),
+        thousands => format!("{thousands},{:03}", number % 1_000),
+    }
+}
+
+/// The table of `docs/scaling.md` has what `scripts/figures` has drawn.
+#[test]
+fn the_page_has_the_figures() {
+    let page = std::fs::read_to_string(root().join("docs/scaling.md")).unwrap();
+    let measured = measured();
+    for case in &CASES {
+        for keys in [1, KEYS] {
+            let at = |writers: usize| {
+                let crowd = Crowd::of(writers, keys);
+                let numbers = [crowd.keys, crowd.writers, crowd.servers].map(|one| one as f64);
+                let mut rows = measured.iter();
+                let row = rows.find(|(name, row)| name == case.name && row[..3] == numbers);
+                &row.unwrap().1
+            };
+            let [one, some, all] = [1, 8, WRITERS_MAX].map(at);
+            let rates = [one, some, all].map(|row| told(row[3]));
+            let seconds = all[6] / 1_000.0;
+            let slowest = match seconds {
+                1.0.. => format!("{seconds:.1} s"),
+                _ => format!("{seconds:.2} s"),
+            };
+            let refused = match all[7] * 100.0 {
+                0.0 => "none".to_owned(),
+                ..1.0 => "under 1 %".to_owned(),
+                share => format!("{share:.0} %"),
+            };
+            let row = format!("| {} | {slowest} | {refused} |", rates.join(" | "));
+            assert!(page.contains(&row), "{} at {keys} keys: {row}", case.name);
+        }
+    }
+}
+
+/// Measures for three seconds, and prints a line that `scripts/figures` draws.
+fn print(case: &Case, crowd: Crowd) {
+    let Figure {
+        refused,
+        done,
+        per_second,
+        retries,
+        p50_millis,
+        p99_millis,
+    } = measure(case, crowd, 3_000);
+    let Crowd {
+        writers,
+        servers,
+        keys,
+    } = crowd;
+    let refused = refused as f64 / (done + refused).max(1) as f64;
+    println!(
+        "figure\t{}\t{keys}\t{writers}\t{servers}\t{per_second:.1}\t{retries:.2}\t{p50_millis}\t{p99_millis}\t{refused:.3}",
+        case.name
+    );
+}
+
+/// The figures of `docs/scaling.md`.
 #[test]
 #[ignore = "takes minutes; scripts/figures runs it"]
 fn figures() {
     for case in &CASES {
         for keys in [1, KEYS] {
             for writers in [1, 2, 4, 8, 16, 32] {
-                let Figure {
-                    refused,
-                    done,
-                    per_second,
-                    retries,
-                    p50_millis,
-                    p99_millis,
-                } = measure(case, writers, keys, 3_000);
-                let refused = refused as f64 / (done + refused).max(1) as f64;
-                println!(
-                    "figure\t{}\t{keys}\t{writers}\t{per_second:.1}\t{retries:.2}\t{p50_millis}\t{p99_millis}\t{refused:.3}",
-                    case.name
+                print(case, Crowd::of(writers, keys));
+            }
+        }
+    }
+}
+
+/// The same, with all writers on fewer servers.
+#[test]
+#[ignore = "takes minutes; scripts/figures runs it"]
+fn figures_of_servers() {
+    for case in &CASES {
+        for keys in [1, KEYS] {
+            for servers in [1, 2] {
+                let writers = WRITERS_MAX;
+                print(
+                    case,
+                    Crowd {
+                        writers,
+                        servers,
+                        keys,
+                    },
                 );
             }
         }
