@@ -3,12 +3,11 @@
 //! `PARTITA_LONG=1` writes for ten minutes and restores fifty moments.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use partita_core::{Item, Value};
 use partita_design::time;
-use partita_store::Store as _;
 use partita_store::request::Scan;
+use partita_store::{Clock as _, Store as _};
 
 use super::*;
 
@@ -25,9 +24,7 @@ fn extent() -> (Duration, usize) {
 }
 
 fn now_millis() -> i64 {
-    let now = std::time::SystemTime::now();
-    let since = now.duration_since(std::time::UNIX_EPOCH).unwrap();
-    i64::try_from(since.as_millis()).unwrap()
+    SystemClock.now_millis()
 }
 
 /// When a title was sent and when it was acknowledged.
@@ -88,7 +85,7 @@ async fn busy(server: &Server, data: &Path, first: usize, length: Duration) -> (
         tokio::spawn(write(base, token, writer, is_over.clone()))
     });
     let writers: Vec<_> = writers.collect();
-    let began = Instant::now();
+    let began = now_millis();
     tokio::time::sleep(length).await;
     is_over.store(true, Ordering::Relaxed);
     let mut model = Model::new();
@@ -96,7 +93,10 @@ async fn busy(server: &Server, data: &Path, first: usize, length: Duration) -> (
         model.extend(writer.await.unwrap());
     }
     let count: usize = model.values().map(Vec::len).sum();
-    (model, count as f64 / began.elapsed().as_secs_f64())
+    (
+        model,
+        count as f64 * 1_000.0 / (now_millis() - began) as f64,
+    )
 }
 
 /// Seconds of CPU that a process has taken.
