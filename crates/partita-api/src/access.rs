@@ -119,6 +119,16 @@ pub fn matrix<'r>(design: &Design, routes: &'r Routes) -> Vec<Row<'r>> {
     routes.iter().map(|route| row(design, route)).collect()
 }
 
+/// Whether nobody at all may do this with an item.
+pub(crate) fn is_closed(design: &Design, verb: Verb) -> bool {
+    let ways = match verb {
+        Verb::Upsert(entity) => upserting(design, entity).concat(),
+        verb => ways(design, verb),
+    };
+    let mut rules = ways.iter().flatten().peekable();
+    rules.peek().is_some() && rules.all(|rule| **rule == Rule::Never)
+}
+
 /// What every caller is told who sends this request.
 pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
     let ways = match &route.target {
@@ -150,12 +160,7 @@ pub fn row<'r>(design: &Design, route: &'r Route) -> Row<'r> {
 /// Creating decides where nothing is, and changing where something is. Nothing is created where a
 /// part of the identity is computed.
 fn upsert<'r>(design: &Design, route: &'r Route, entity: RecordId) -> Row<'r> {
-    let update = ways(design, Verb::Update(entity));
-    let create = if design[entity].takes_identity() {
-        ways(design, Verb::Create(entity))
-    } else {
-        update.clone()
-    };
+    let [create, update] = upserting(design, entity);
     let outcomes = Persona::ALL.map(|persona| {
         match (
             outcome(design, &create, persona),
@@ -174,6 +179,17 @@ fn upsert<'r>(design: &Design, route: &'r Route, entity: RecordId) -> Row<'r> {
         rules: texts(create.iter().chain(&update).flatten().copied()),
         outcomes,
     }
+}
+
+/// What decides where nothing is, and where something is.
+fn upserting(design: &Design, entity: RecordId) -> [Ways<'_>; 2] {
+    let update = ways(design, Verb::Update(entity));
+    let create = if design[entity].takes_identity() {
+        ways(design, Verb::Create(entity))
+    } else {
+        update.clone()
+    };
+    [create, update]
 }
 
 /// Requests about accounts are for everybody, or for everybody who is signed in, about their own.

@@ -21,6 +21,7 @@
 //! | [`request_id`] | the ids of requests, in logs and answers |
 //! | [`problem`] | RFC 9457 problem documents; the only place that knows status codes of refusals |
 //! | [`openapi`] | the OpenAPI document of a design, made from its types and its routes |
+//! | [`typescript`] | a client of a design in TypeScript, made from that document |
 //! | [`admin`] | commands for administrators: plan, can, items, verify, repair, jobs, demo, token, grant |
 //! | [`auth`] | people sign up and in, where the design has accounts |
 //! | [`access`] | what six callers are told of every route, worked out from the rules |
@@ -66,6 +67,7 @@ pub mod server;
 mod shares;
 pub mod tag;
 pub mod token;
+pub mod typescript;
 
 pub use app::{App, Serving};
 pub use auth::PublicUrl;

@@ -35,11 +35,14 @@ mod sample;
 mod schema;
 
 use partita_design::Design;
-use partita_design::design::LIMIT_MAX;
+use partita_design::design::{LIMIT_MAX, Record};
 use serde_json::{Map, Value as Json, json};
 
+use crate::access;
 use crate::routes::{Route, Routes};
+pub(crate) use problems::members as problem_members;
 pub use published::Published;
+pub(crate) use record::{found, table_keys};
 pub(crate) use schema::{of as schema_of, of_parameter as schema_of_parameter};
 
 /// The document of a design.
@@ -50,7 +53,7 @@ pub(crate) use schema::{of as schema_of, of_parameter as schema_of_parameter};
 /// let source = partita_design::shipped::find("stories").unwrap().source;
 /// let design = partita_design::check(source, &|_| None).0.unwrap();
 /// let document = openapi::document(&design, &Routes::of(&design));
-/// let title = &document["components"]["schemas"]["Story.New"]["properties"]["title"];
+/// let title = &document["components"]["schemas"]["StoryNew"]["properties"]["title"];
 /// assert_eq!((&title["minLength"], &title["maxLength"]), (&1.into(), &300.into()));
 /// ```
 pub fn document(design: &Design, routes: &Routes) -> Json {
@@ -74,7 +77,7 @@ pub fn admin_document(design: &Design, routes: &Routes) -> Json {
     let about = "Commands for administrators of the design, as the command line has them.";
     let mut document = frame(design, &title, about, paths(design, routes, true));
     document["tags"] = json!([{ "name": "administrators" }]);
-    document["components"]["schemas"] = json!({ problems::SCHEMA: problems::schema() });
+    document["components"]["schemas"] = Json::Object(problems::schemas().collect());
     document
 }
 
@@ -100,10 +103,47 @@ fn frame(design: &Design, title: &str, about: &str, paths: Map<String, Json>) ->
     })
 }
 
+/// The operations that no rule allows. The document does not have them, for no client could do
+/// anything with them; whoever asks all the same is refused as this says.
+pub fn refused_paths(design: &Design, routes: &Routes) -> Map<String, Json> {
+    paths_of(
+        design,
+        told(routes).filter(|told| is_closed(design, told.route)),
+    )
+}
+
+/// An operation at the path that follows from names.
+pub(crate) struct Canonical<'r> {
+    pub(crate) route: &'r Route,
+    pub(crate) operation: Json,
+}
+
+/// Everything that somebody may do, but for the commands for administrators.
+pub(crate) fn canonical<'r>(
+    design: &Design,
+    routes: &'r Routes,
+) -> impl Iterator<Item = Canonical<'r>> {
+    let told = routes.iter().filter(|route| route.is_canonical);
+    let told = told.filter(|route| !route.target.is_admin() && !is_closed(design, route));
+    told.map(|route| Canonical {
+        route,
+        operation: operation::of(design, &Told { route, at: route }),
+    })
+}
+
+fn is_closed(design: &Design, route: &Route) -> bool {
+    access::row(design, route).is_closed()
+}
+
 /// The operations for everybody, or those for administrators alone.
 fn paths(design: &Design, routes: &Routes, are_admins: bool) -> Map<String, Json> {
+    let told = told(routes).filter(|told| told.route.target.is_admin() == are_admins);
+    paths_of(design, told.filter(|told| !is_closed(design, told.route)))
+}
+
+fn paths_of<'r>(design: &Design, all: impl Iterator<Item = Told<'r>>) -> Map<String, Json> {
     let mut paths: Map<String, Json> = Map::new();
-    for told in told(routes).filter(|told| told.route.target.is_admin() == are_admins) {
+    for told in all {
         let path = paths.entry(format!("/{}", told.at.path));
         let method = told.at.method.as_str().to_ascii_lowercase();
         path.or_insert(json!({}))[method] = operation::of(design, &told);
@@ -159,14 +199,51 @@ fn schemas(design: &Design) -> Map<String, Json> {
         let name = &entity.name;
         schemas.insert(name.clone(), record::of_entity(design, entity));
         let new = record::new(design, entity, &[]).schema(entity.open);
-        schemas.insert(format!("{name}.New"), new);
-        schemas.insert(format!("{name}.Changes"), record::changes(design, entity));
+        schemas.insert(given_name(design, entity, NEW), new);
+        let changes = record::changes(design, entity);
+        schemas.insert(given_name(design, entity, CHANGES), changes);
     }
     for (view, _) in design.views() {
         schemas.insert(view.name.clone(), record::of_view(design, view));
     }
-    schemas.insert(problems::SCHEMA.to_owned(), problems::schema());
+    schemas.extend(problems::schemas());
     schemas
+}
+
+/// What a new item takes.
+const NEW: &str = "New";
+
+/// What an update takes.
+const CHANGES: &str = "Changes";
+
+/// What is behind the name of an entity in the names of schemas of what is given.
+pub(crate) const GIVEN: [&str; 2] = [NEW, CHANGES];
+
+/// The schema of what is given for an entity. Generators of clients make a module of a name with a
+/// dot, so it has none; and what the design calls so has its name.
+pub(crate) fn given_name(design: &Design, entity: &Record, suffix: &str) -> String {
+    let mut name = format!("{}{suffix}", entity.name);
+    while design.find_record(&name).is_some() {
+        name.push('_');
+    }
+    name
+}
+
+/// What identifies an item of a record in a path.
+pub(crate) fn identity_schema(record: &Record) -> Json {
+    let parts = record.identity.iter();
+    let names: Vec<&str> = parts.map(|part| part.name.as_str()).collect();
+    let properties = record.identity.iter().map(|part| {
+        let kind = record::identity_kind(record, &part.attribute);
+        (part.name.clone(), schema::of(&kind))
+    });
+    json!({
+        "type": "object",
+        "description": format!("What tells one {} from another.", record.name),
+        "x-partita-order": names,
+        "required": names,
+        "properties": properties.collect::<Map<_, _>>(),
+    })
 }
 
 /// A header that answers may have.
@@ -177,9 +254,10 @@ fn answer_header(about: &str) -> Json {
 /// The headers that requests may have.
 fn headers() -> Json {
     let header = |name: &str, about: &str, schema: Json| json!({ "name": name, "in": "header", "description": about, "schema": schema });
+    // One pattern, and no choice of schemas: generators of clients take only texts in headers.
     let version = json!({
         "type": "string",
-        "anyOf": [{ "const": "*" }, { "pattern": "^\"[0-9]{1,18}(-[0-9a-f]{16})?\"$" }],
+        "pattern": "^(\\*|\"[0-9]{1,18}(-[0-9a-f]{16})?\")$",
     });
     json!({
         "If-Match": header(

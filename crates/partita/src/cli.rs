@@ -3,7 +3,7 @@
 //! | module | the flags of |
 //! |---|---|
 //! | `serve` | `serve` |
-//! | `designs` | `check`, `keys`, `describe`, `docs`, `access` and `new` |
+//! | `designs` | `check`, `keys`, `describe`, `docs`, `access`, `client` and `new` |
 //! | `backup` | `backup`, `restore`, `resume`, and the backup behind `serve` |
 //! | `asking` | `token`, `admin grant`, `can` and `plan` |
 //! | `data` | `adopt`, `demo`, `diff`, `history`, `jobs`, `outbox`, `verify` and `repair` |
@@ -50,7 +50,8 @@ pub(crate) use data::{
     OutboxCommandFlags, OutboxWish, RepairFlags, VerifyFlags,
 };
 pub(crate) use designs::{
-    CheckFlags, CheckFormat, CostFlags, DesignFlags, DocsFlags, KeysFlags, NewFlags, OpenapiFlags,
+    CheckFlags, CheckFormat, ClientFlags, CostFlags, DesignFlags, DocsFlags, KeysFlags, NewFlags,
+    OpenapiFlags,
 };
 pub(crate) use export::{CloudformationFlags, ExportCommand, ExportItemsFlags, ImportFlags};
 pub(crate) use files::{FileFlags, FilesKind};
@@ -113,6 +114,9 @@ pub(crate) enum Command {
     Docs(DocsFlags),
     /// Print who may do what in a design, in Markdown: each request, and what six callers are told
     Access(DocsFlags),
+    /// Print a client of a design's API, in one file that needs nothing else
+    #[command(subcommand)]
+    Client(ClientCommand),
     /// Write a commented design to start from
     New(NewFlags),
     /// Print a bearer token for a user of a design
@@ -178,6 +182,12 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         _flags: Vec<std::ffi::OsString>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClientCommand {
+    /// A client in TypeScript, for browsers and Node.js: types, patterns, actions, feeds, accounts
+    Typescript(ClientFlags),
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,18 +1,19 @@
-//! Commands on a design alone: `check`, `keys`, `describe`, `openapi`, `docs`, `access`; and `new`,
-//! which makes one.
+//! Commands on a design alone: `check`, `keys`, `describe`, `openapi`, `docs`, `access`,
+//! `client`; and `new`, which makes one.
 
 use std::io::{Read as _, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use partita_api::routes::Routes;
-use partita_api::{access, openapi};
+use partita_api::{access, openapi, typescript};
 use partita_core::{Map, plain};
 use partita_design::{Design, Severity, describe, page};
 use serde_json::Value as Json;
 
 use crate::cli::{
-    CheckFlags, CheckFormat, DesignFlags, DocsFlags, KeysFlags, NewFlags, OpenapiFlags,
+    CheckFlags, CheckFormat, ClientFlags, DesignFlags, DocsFlags, KeysFlags, NewFlags, OpenapiFlags,
 };
 use crate::json_text;
 use crate::output::print;
@@ -91,31 +92,44 @@ pub(crate) fn openapi(flags: &OpenapiFlags) -> Result<ExitCode> {
 /// Prints the page of a design, or compares it with one that is there.
 pub(crate) fn docs(flags: &DocsFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
-    print_or_compare("docs", &page::page(&design), flags)
+    let page = page::page(&design);
+    print_or_compare("docs", &page, &flags.design, flags.check.as_deref())
 }
 
 /// Prints who may do what in a design, or compares it with a page that is there.
 pub(crate) fn access(flags: &DocsFlags) -> Result<ExitCode> {
     let design = Source::find(&flags.design)?.compile(&flags.variables)?;
     let page = access::page(&design, &Routes::of(&design));
-    print_or_compare("access", &page, flags)
+    print_or_compare("access", &page, &flags.design, flags.check.as_deref())
 }
 
-fn print_or_compare(command: &str, page: &str, flags: &DocsFlags) -> Result<ExitCode> {
-    let Some(path) = &flags.check else {
-        print(page)?;
+/// Prints a client of a design in TypeScript, or compares it with one that is there.
+pub(crate) fn typescript(flags: &ClientFlags) -> Result<ExitCode> {
+    let design = Source::find(&flags.design)?.compile(&flags.variables)?;
+    let client = typescript::client(&design, &Routes::of(&design));
+    let check = flags.check.as_deref();
+    print_or_compare("client typescript", &client, &flags.design, check)
+}
+
+fn print_or_compare(
+    command: &str,
+    text: &str,
+    design: &str,
+    check: Option<&Path>,
+) -> Result<ExitCode> {
+    let Some(path) = check else {
+        print(text)?;
         return Ok(ExitCode::SUCCESS);
     };
-    let committed = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read the page {}", path.display()))?;
-    if committed == page {
+    let committed =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    if committed == text {
         return Ok(ExitCode::SUCCESS);
     }
     let path = path.display();
     writeln!(
         std::io::stderr(),
-        "{path} is stale: write it again with `partita {command} {} > {path}`",
-        flags.design
+        "{path} is stale: write it again with `partita {command} {design} > {path}`"
     )?;
     Ok(ExitCode::FAILURE)
 }

@@ -18,7 +18,7 @@
 //! | `serve` | the server: store, designs, listener, signals |
 //! | `memory` | how much there is for the cache and for bodies |
 //! | `open_files` | how many files may be open, and who gets them |
-//! | `inspect` | `check`, `keys`, `describe`, `openapi`, `docs` and `new` |
+//! | `inspect` | `check`, `keys`, `describe`, `openapi`, `docs`, `access`, `client` and `new` |
 //! | `token` | `token` |
 //! | `console` | `console` |
 //! | `grant` | `admin grant` |
@@ -96,7 +96,7 @@ use std::pin::Pin;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use cli::{AdminCommand, Cli, Command, ExportCommand};
+use cli::{AdminCommand, Cli, ClientCommand, Command, ExportCommand};
 use output::print;
 use partita_core::printable;
 
@@ -135,6 +135,7 @@ fn run(cli: Cli, settings: Option<&Path>) -> Result<ExitCode> {
         Command::Openapi(flags) => inspect::openapi(&flags),
         Command::Docs(flags) => inspect::docs(&flags),
         Command::Access(flags) => inspect::access(&flags),
+        Command::Client(ClientCommand::Typescript(flags)) => inspect::typescript(&flags),
         Command::New(flags) => inspect::new(&flags),
         Command::Token(flags) => wait(token::run(&flags)),
         Command::Secret(command) => wait(secret::run(&command)),

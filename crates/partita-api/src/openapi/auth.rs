@@ -199,7 +199,7 @@ fn parameters(design: &Design, request: AuthRequest) -> Vec<Json> {
 }
 
 fn cookie() -> Json {
-    json!({ "enum": [true, false, "strict"], "description": "`true` gives a browser the session as a cookie, and not in the answer; `strict` one that it sends with requests of its own pages alone." })
+    json!({ "anyOf": [{ "type": "boolean" }, { "type": "string", "enum": ["strict"] }], "description": "`true` gives a browser the session as a cookie, and not in the answer; `strict` one that it sends with requests of its own pages alone." })
 }
 
 fn text() -> Json {

@@ -98,7 +98,11 @@ pub(super) fn send() -> Described {
         ),
         tag: TAG.to_owned(),
         parameters: std::iter::once(name()).chain(signature(true)).collect(),
-        body: Some(json!({ "required": true, "content": { "*/*": {} } })),
+        body: Some(json!({
+            "required": true,
+            "description": "With the `Content-Type` that the upload was asked for.",
+            "content": { "application/octet-stream": { "schema": bytes() } },
+        })),
         answers: one("201", answer("The upload is whole.", named, None)),
         refusals: vec![404, 408, 409, 413, 415],
     }
@@ -116,7 +120,7 @@ pub(super) fn read() -> Described {
         },
     });
     let mut found = answer("Where the file can be read for a while.", url, None);
-    found["content"]["*/*"] = json!({});
+    found["content"]["*/*"] = json!({ "schema": bytes() });
     let redirect = json!({
         "name": "redirect",
         "in": "query",
@@ -148,6 +152,11 @@ pub(super) fn read() -> Described {
         answers,
         refusals: vec![404],
     }
+}
+
+/// What generators of clients take for bytes.
+fn bytes() -> Json {
+    json!({ "type": "string", "format": "binary" })
 }
 
 /// The parameters of a signed URL.

@@ -9,15 +9,16 @@ use super::operation::Described;
 use super::parts::{
     answer, body, header, one, query_parameter, refer, silent, version_header, with_limit,
 };
-use super::{record, sample};
-use crate::routes::Route;
+use super::{CHANGES, NEW, given_name, record, sample};
+use crate::access;
+use crate::routes::{Route, Verb};
 
 pub(super) fn create(design: &Design, route: &Route, entity: &Record) -> Described {
     let but: Vec<&str> = route.path.parameters().collect();
     let object = record::new(design, entity, &but);
     let name = &entity.name;
     let schema = if but.is_empty() {
-        refer(&format!("{name}.New"))
+        refer(&given_name(design, entity, NEW))
     } else {
         object.schema(entity.open)
     };
@@ -103,7 +104,7 @@ pub(super) fn update(design: &Design, entity: &Record) -> Described {
         tag: name.clone(),
         parameters,
         body: Some(body(
-            refer(&format!("{name}.Changes")),
+            refer(&given_name(design, entity, CHANGES)),
             sample::changed(design, entity),
             true,
         )),
@@ -212,20 +213,30 @@ fn links(design: &Design, entity: &Record) -> Json {
         )
     });
     let identity: Map<String, Json> = identity.collect();
-    let name = &entity.name;
-    let mut words = vec!["get", "update", "upsert", "delete"];
+    let mut ways = vec![
+        ("get", Verb::Get(entity.id)),
+        ("update", Verb::Update(entity.id)),
+        ("upsert", Verb::Upsert(entity.id)),
+        ("delete", Verb::Delete(entity.id)),
+    ];
     if entity.soft_delete.is_some() {
-        words.push("restore");
+        ways.push(("restore", Verb::Restore(entity.id)));
     }
     if entity.has_purge_rule() {
-        words.push("purge");
+        ways.push(("purge", Verb::Purge(entity.id)));
     }
     let actions = design.actions.iter().filter(
         |action| matches!(&action.on, ActionOn::Items(records) if records.contains(&entity.id)),
     );
-    words.extend(actions.map(|action| action.name.as_str()));
-    let links = words.into_iter().map(|word| {
-        let operation = format!("{name}.{word}");
+    ways.extend(actions.map(|action| {
+        let (action, name) = (action.id, action.name.as_str());
+        let on = Some(entity.id);
+        (name, Verb::Act { action, on })
+    }));
+    let ways = ways.into_iter();
+    let open = ways.filter(|(_, verb)| !access::is_closed(design, *verb));
+    let links = open.map(|(word, _)| {
+        let operation = format!("{}.{word}", entity.name);
         (
             word.to_owned(),
             json!({ "operationId": operation, "parameters": identity }),

@@ -1,19 +1,18 @@
 //! Problem documents: their schema, and the responses that carry them.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json, json};
 
+use super::parts;
 use crate::problem::ProblemKind;
-
-/// The name of the schema among the components. Names of records have no dot.
-pub(super) const SCHEMA: &str = "partita.Problem";
 
 /// The components that [`refer`] speaks of: a response for every status.
 pub(super) fn responses() -> Map<String, Json> {
     let mut responses = Map::new();
     for kind in ProblemKind::ALL {
         let status = kind.status().as_u16();
-        let kinds = ProblemKind::ALL.iter().copied();
-        let alike: Vec<ProblemKind> = kinds.filter(|one| one.status() == kind.status()).collect();
+        let alike: Vec<ProblemKind> = of_status(status).collect();
         let name = component(status);
         responses
             .entry(name)
@@ -31,25 +30,53 @@ pub(super) fn refer(statuses: impl IntoIterator<Item = u16>) -> Map<String, Json
     statuses.into_iter().map(refer).collect()
 }
 
-/// The schema of a problem document.
-pub(super) fn schema() -> Json {
+/// A schema for the problem documents of each status: generators of clients cannot put one together
+/// from what all have and what is different.
+pub(super) fn schemas() -> impl Iterator<Item = (String, Json)> {
+    let statuses: BTreeSet<u16> = ProblemKind::ALL
+        .iter()
+        .map(|kind| kind.status().as_u16())
+        .collect();
+    statuses
+        .into_iter()
+        .map(|status| (schema_name(status), schema(status)))
+}
+
+fn schema(status: u16) -> Json {
+    let mut schema = members();
+    let kinds = of_status(status).map(ProblemKind::uri);
+    schema["required"] = json!(["type", "title", "status", "detail"]);
+    schema["properties"]["type"] = json!({
+        "type": "string",
+        "description": "The kind of problem; stable, for programs.",
+        "enum": kinds.collect::<Vec<_>>(),
+    });
+    schema["properties"]["status"] = json!({
+        "type": "integer",
+        "description": "The status of the response once more.",
+        "const": status,
+    });
+    schema
+}
+
+/// What problem documents of every kind have, beside their kind and status.
+pub(crate) fn members() -> Json {
     let text = |about: &str| json!({ "type": "string", "description": about });
     json!({
         "type": "object",
         "description": "A refusal, as RFC 9457 has it.",
-        "required": ["type", "title", "status", "detail"],
+        "required": ["title", "detail"],
+        "additionalProperties": true,
         "properties": {
-            "type": {
-                "type": "string",
-                "description": "The kind of problem; stable, for programs.",
-                "enum": ProblemKind::ALL.iter().map(|kind| kind.uri()).collect::<Vec<_>>(),
-            },
             "title": text("The kind in a few words."),
-            "status": { "type": "integer", "description": "The status of the response once more." },
             "detail": text("What happened this time, for people."),
             "instance": text("The request, as it stands in the server's log."),
             "entity": text("The entity or view that the request was about."),
             "rule": text("The rule of the design that decided."),
+            "wait": {
+                "type": "integer",
+                "description": "So many seconds later it may pass.",
+            },
             "faults": {
                 "type": "array",
                 "description": "Everything that is wrong with what was given, not only the first.",
@@ -70,17 +97,13 @@ pub(super) fn schema() -> Json {
 /// The response of a status, which some kinds of problems share.
 fn response(status: u16, kinds: &[ProblemKind]) -> Json {
     let titles: Vec<&str> = kinds.iter().map(|kind| kind.title()).collect();
-    let types: Vec<String> = kinds.iter().map(|kind| kind.uri()).collect();
     let examples = kinds
         .iter()
         .map(|kind| (kind.name().to_owned(), example(*kind)));
     let mut response = json!({
         "description": format!("{}.", titles.join(". ")),
         "content": { "application/problem+json": {
-            "schema": { "allOf": [
-                { "$ref": format!("#/components/schemas/{SCHEMA}") },
-                { "properties": { "type": { "enum": types }, "status": { "const": status } } },
-            ] },
+            "schema": parts::refer(&schema_name(status)),
             "examples": examples.collect::<Map<_, _>>(),
         } },
     });
@@ -121,6 +144,16 @@ fn example(kind: ProblemKind) -> Json {
         }]);
     }
     json!({ "summary": kind.title(), "description": kind.advice(), "value": value })
+}
+
+fn of_status(status: u16) -> impl Iterator<Item = ProblemKind> {
+    let kinds = ProblemKind::ALL.iter().copied();
+    kinds.filter(move |kind| kind.status().as_u16() == status)
+}
+
+/// The name of a schema among the components. Names of records have no hyphen.
+fn schema_name(status: u16) -> String {
+    format!("Partita-Problem-{status}")
 }
 
 fn component(status: u16) -> String {

@@ -3,7 +3,7 @@
 use partita_core::plain;
 use partita_design::design::{
     Action, ActionOn, Attribute, EachOver, KeyValue, Pattern, PatternId, Record, RecordId, RefTo,
-    Repeat, Rule, Rules, SoftDelete, Source,
+    Repeat, Rule, Rules, SoftDelete, Source, Table,
 };
 use partita_design::expression::{Expr, Formula};
 use partita_design::types::AttributeType;
@@ -129,7 +129,7 @@ pub(super) fn action_input(design: &Design, action: &Action) -> Object {
 }
 
 /// The records that a pattern answers with.
-pub(super) fn found<'d>(design: &'d Design, pattern: &'d Pattern) -> Vec<&'d str> {
+pub(crate) fn found<'d>(design: &'d Design, pattern: &'d Pattern) -> Vec<&'d str> {
     let mut found: Vec<&str> = Vec::new();
     for row in &pattern.returns {
         let targets: Vec<RecordId> = match pattern.followed(&design[*row]) {
@@ -262,20 +262,25 @@ fn add_table_keys(object: &mut Object, design: &Design, record: &Record) {
         object.add(name, json!({ "const": value }), false);
     }
     let templates = describe::keys(table, record);
+    for name in table_keys(table, record) {
+        let spelled = templates.iter().find(|(known, _)| known == name);
+        let spelled = spelled.and_then(|(_, template)| template.as_str());
+        let spelled = spelled.map_or(String::new(), |text| format!("`{text}`: "));
+        let description =
+            format!("{spelled}a key of the table, for administrators with `keys=true`.");
+        let schema = json!({ "type": ["string", "number"], "description": description });
+        object.add(name, schema, false);
+    }
+}
+
+/// The keys of the table that are no attributes of a record.
+pub(crate) fn table_keys<'d>(table: &'d Table, record: &Record) -> Vec<&'d str> {
     let indexes = table.indexes.iter();
     let made = indexes.flat_map(|index| std::iter::once(&index.partition).chain(&index.sort));
     let made = made.filter(|key| !key.native).map(|key| &key.name);
-    for name in [&table.partition, &table.sort].into_iter().chain(made) {
-        if record.attribute(name).is_none() {
-            let spelled = templates.iter().find(|(known, _)| known == name);
-            let spelled = spelled.and_then(|(_, template)| template.as_str());
-            let spelled = spelled.map_or(String::new(), |text| format!("`{text}`: "));
-            let description =
-                format!("{spelled}a key of the table, for administrators with `keys=true`.");
-            let schema = json!({ "type": ["string", "number"], "description": description });
-            object.add(name, schema, false);
-        }
-    }
+    let names = [&table.partition, &table.sort].into_iter().chain(made);
+    let names = names.filter(|name| record.attribute(name).is_none());
+    names.map(String::as_str).collect()
 }
 
 /// Whether some callers do not see the attribute.

@@ -72,18 +72,17 @@ fn every_reference_leads_somewhere() {
 #[test]
 fn everything_that_can_be_asked_for_is_one_operation() {
     for design in designs() {
-        let documents = [
-            document_of(&design),
-            admin_document(&design, &Routes::of(&design)),
-        ];
+        let routes = Routes::of(&design);
+        let documents = [document_of(&design), admin_document(&design, &routes)];
+        let refused = Json::Object(refused_paths(&design, &routes));
         let paths = documents.iter().map(|document| &document["paths"]);
+        let paths = paths.chain([&refused]);
         let operations = paths
             .flat_map(|paths| paths.as_object().expect("an object").values())
             .flat_map(|path| path.as_object().expect("an object"));
         let told: Vec<&str> = operations
             .map(|(_, operation)| operation["operationId"].as_str().expect("a name"))
             .collect();
-        let routes = Routes::of(&design);
         let expected: BTreeSet<&str> = routes
             .iter()
             .filter(|route| route.is_canonical)
@@ -95,12 +94,35 @@ fn everything_that_can_be_asked_for_is_one_operation() {
 }
 
 #[test]
+fn what_nobody_may_do_is_no_operation() {
+    for design in designs() {
+        let routes = Routes::of(&design);
+        let document = document_of(&design).to_string();
+        for route in routes.iter().filter(|route| is_closed(&design, route)) {
+            let id = json!(route.operation_id).to_string();
+            assert!(!document.contains(&id), "{}: {id}", design.name);
+        }
+    }
+}
+
+/// Generators of clients make modules of names with dots.
+#[test]
+fn names_of_schemas_have_no_dots() {
+    for design in designs() {
+        let document = document_of(&design);
+        let schemas = document["components"]["schemas"].as_object();
+        let mut names = schemas.into_iter().flat_map(Map::keys);
+        assert_eq!(names.find(|name| name.contains('.')), None);
+    }
+}
+
+#[test]
 fn secrets_are_given_and_never_answered() {
     let designs = designs();
     let design = designs.iter().find(|design| design.name == "mediahub");
     let schemas = &document_of(design.expect("it is shipped"))["components"]["schemas"];
     assert_eq!(
-        schemas["User.New"]["properties"]["salt"]["writeOnly"],
+        schemas["UserNew"]["properties"]["salt"]["writeOnly"],
         json!(true)
     );
     assert!(schemas["User"]["properties"].get("passwordHash").is_none());
@@ -118,7 +140,7 @@ fn what_is_given_is_told_apart_from_what_is_kept() {
         let properties = schemas[schema]["properties"].as_object();
         properties.into_iter().flat_map(Map::keys).collect()
     };
-    let new = names("ChapterNode.New");
+    let new = names("ChapterNodeNew");
     assert_eq!(
         new,
         [
@@ -130,10 +152,10 @@ fn what_is_given_is_told_apart_from_what_is_kept() {
             "title"
         ]
     );
-    assert_eq!(names("ChapterNode.Changes"), ["content", "title"]);
+    assert_eq!(names("ChapterNodeChanges"), ["content", "title"]);
     let stats = &schemas["ChapterNode"]["properties"]["stats"];
     assert_eq!(stats["required"], json!(["reads", "upvotes", "childCount"]));
-    let status = &schemas["Story.New"]["properties"]["status"];
+    let status = &schemas["StoryNew"]["properties"]["status"];
     assert_eq!(
         status["enum"],
         json!(["DRAFT"]),

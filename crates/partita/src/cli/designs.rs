@@ -1,5 +1,5 @@
 //! The flags of commands that look at a design: `check`, `keys`, `describe`, `cost`, `docs`,
-//! `new`.
+//! `access`, `client`, `new`.
 
 use std::path::PathBuf;
 
@@ -76,6 +76,19 @@ pub(crate) struct DocsFlags {
 
     /// Compare with this page instead of printing; exit 1 if it is stale
     #[arg(long, value_name = "PAGE")]
+    pub(crate) check: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) variables: VariableFlags,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClientFlags {
+    /// A file or the name of a shipped design
+    pub(crate) design: String,
+
+    /// Compare with this file instead of printing; exit 1 if it is stale
+    #[arg(long, value_name = "FILE")]
     pub(crate) check: Option<PathBuf>,
 
     #[command(flatten)]

@@ -79,3 +79,4 @@ mod soft_referrers;
 mod stage;
 mod tables;
 mod twice;
+mod typescript;

@@ -74,7 +74,14 @@ impl Theatre {
         let mut document: Json = client.get(url).send().await.unwrap().json().await.unwrap();
         let commands = openapi::admin_document(&design, &Routes::of(&design));
         let commands = commands["paths"].as_object().unwrap().clone();
-        document["paths"].as_object_mut().unwrap().extend(commands);
+        let refused = openapi::refused_paths(&design, &Routes::of(&design));
+        // What the document leaves out is tried, too.
+        for (path, operations) in commands.into_iter().chain(refused) {
+            let there = &mut document["paths"][path];
+            for (method, operation) in operations.as_object().unwrap() {
+                there[method] = operation.clone();
+            }
+        }
         let mut theatre = Theatre {
             routes: Arc::new(Routes::of(&design)),
             design,
