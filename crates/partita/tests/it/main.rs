@@ -35,6 +35,7 @@ mod feeds;
 mod file_histories;
 mod files;
 mod full_disk;
+mod generators;
 mod governed;
 mod guides;
 mod histories;
