@@ -400,7 +400,7 @@ fn stays_right_on_amazon(design: &'static str, tell: impl Fn(String)) -> String 
         }
         chronicle.add(outcome);
         let done = seed + 1 - seeds.start;
-        if done % 100 == 0 {
+        if done.is_multiple_of(100) {
             let (tried, bad) = (chronicle.tried(), failed.len());
             tell(format!(
                 "{design} on Amazon: {done} histories, {tried} operations, {bad} failed"

@@ -441,8 +441,8 @@ fn the_page_has_the_figures() {
     }
 }
 
-/// Measures for three seconds, and prints a line that `scripts/figures` draws.
-fn print(case: &Case, crowd: Crowd) {
+/// Measures for three seconds. A line that `scripts/figures` draws.
+fn line(case: &Case, crowd: Crowd) -> String {
     let Figure {
         refused,
         done,
@@ -457,10 +457,10 @@ fn print(case: &Case, crowd: Crowd) {
         keys,
     } = crowd;
     let refused = refused as f64 / (done + refused).max(1) as f64;
-    println!(
+    format!(
         "figure\t{}\t{keys}\t{writers}\t{servers}\t{per_second:.1}\t{retries:.2}\t{p50_millis}\t{p99_millis}\t{refused:.3}",
         case.name
-    );
+    )
 }
 
 /// The figures of `docs/scaling.md`.
@@ -470,7 +470,7 @@ fn figures() {
     for case in &CASES {
         for keys in [1, KEYS] {
             for writers in [1, 2, 4, 8, 16, 32] {
-                print(case, Crowd::of(writers, keys));
+                println!("{}", line(case, Crowd::of(writers, keys)));
             }
         }
     }
@@ -483,15 +483,11 @@ fn figures_of_servers() {
     for case in &CASES {
         for keys in [1, KEYS] {
             for servers in [1, 2] {
-                let writers = WRITERS_MAX;
-                print(
-                    case,
-                    Crowd {
-                        writers,
-                        servers,
-                        keys,
-                    },
-                );
+                let crowd = Crowd {
+                    servers,
+                    ..Crowd::of(WRITERS_MAX, keys)
+                };
+                println!("{}", line(case, crowd));
             }
         }
     }

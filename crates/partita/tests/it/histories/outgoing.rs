@@ -679,7 +679,7 @@ fn each_has_a_turn_once_in_an_hour_and_everything_arrives() {
             Err(_) => failed.push(seed),
         }
         let done = seed + 1 - seeds.start;
-        if done % 25 == 0 {
+        if done.is_multiple_of(25) {
             println!("{done} histories, {died} servers died, {weather:?}");
         }
     }
