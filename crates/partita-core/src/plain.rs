@@ -4,7 +4,7 @@
 //! and maps; writing turns sets into arrays and binaries into base64, and numbers keep every
 //! digit. The other types can be read back where the type of the attribute is known.
 //!
-//! Answers are written as text at once ([`write`]): a document in between would cost several times
+//! Answers are written as text at once ([`write_value`]): a document in between would cost several times
 //! as much as the text. Where a document is needed there is [`to_json`], which prints the same.
 
 use std::io::Write as _;
@@ -63,7 +63,7 @@ pub fn map_to_json(map: &Map) -> serde_json::Map<String, Json> {
 }
 
 /// Appends a value as text.
-pub fn write(value: &Value, out: &mut Vec<u8>) {
+pub fn write_value(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::S(text) => write_text(text, out),
         Value::N(number) => write_number(number, out),
@@ -71,7 +71,7 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
         Value::Bool(true) => out.extend_from_slice(b"true"),
         Value::Bool(false) => out.extend_from_slice(b"false"),
         Value::Null => out.extend_from_slice(b"null"),
-        Value::L(list) => write_list(list, out, write),
+        Value::L(list) => write_list(list, out, write_value),
         Value::M(map) => write_map(map, out),
         Value::Ss(set) => write_list(set, out, |text, out| write_text(text, out)),
         Value::Ns(set) => write_list(set, out, write_number),
@@ -90,7 +90,7 @@ pub fn write_map(map: &Map, out: &mut Vec<u8>) {
         }
         write_text(name, out);
         out.push(b':');
-        write(value, out);
+        write_value(value, out);
     }
     out.push(b'}');
 }
@@ -162,7 +162,7 @@ mod tests {
             ("ss".to_owned(), Value::Ss(set(["x\\", "\t"]))),
         ]));
         let mut text = Vec::new();
-        write(&value, &mut text);
+        write_value(&value, &mut text);
         assert_eq!(
             String::from_utf8(text).unwrap(),
             to_json(&value).to_string()

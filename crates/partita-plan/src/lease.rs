@@ -11,11 +11,11 @@
 //!  server C   ──renews──▶ row: design 1               dead: the others remove its row
 //! ```
 //!
-//! - **A write is sent only if its timeout ends before the lease does** ([`Leased`]). The lease counts
+//! - **A write is sent only if its timeout ends before the lease does** (`Leased`). The lease counts
 //!   from before the request that renewed it was sent, by the clock of the server itself.
 //! - **A row names a design when nothing that was planned before is under way.** Commits under way
 //!   are waited for, behind the gate that they pass. One that was given up, or that nobody waits for
-//!   any more, may still come: until Amazon would refuse its signature ([`LATE_MILLIS`]), the row names
+//!   any more, may still come: until Amazon would refuse its signature (`LATE_MILLIS`), the row names
 //!   the design of before.
 //! - **Whose row does not change for the time of a lease and that of late requests is gone.** Whoever
 //!   looks measures that by its own clock, so that clocks need not agree, and removes the row on
