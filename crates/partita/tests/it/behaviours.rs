@@ -38,11 +38,7 @@ const ELSEWHERE: [(&str, &str, &str); 7] = [
         "fn everything_arrives_in_order_while_all_are_killed",
     ),
     // Links that are mailed are good once, and until their time.
-    (
-        "B002-24",
-        "accounts/life.rs",
-        "fn links_and_sessions_end_with_their_time",
-    ),
+    ("B002-24", "accounts/life.rs", "fn expire"),
     (
         "B004-14",
         "files.rs",
