@@ -325,7 +325,7 @@ impl Partita {
         let nobody = Caller::anonymous();
         // No pattern has a space in its name, so that no cursor of one fits.
         let question = Question {
-            design: &self.blueprint.design.name,
+            design: &self.served_text,
             caller: &nobody,
             pattern: name,
             parameters,

@@ -25,7 +25,7 @@ const LIFETIME_MILLIS: i64 = 24 * 60 * 60 * 1000;
 /// What a cursor is good for.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The design.
+    /// The design, as it is served: one cursor is not good for two texts of it.
     pub design: &'a str,
     /// Who asked.
     pub caller: &'a Caller,

@@ -11,6 +11,7 @@ use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock, Entropy, Store};
 use tokio::sync::Notify;
 
+use crate::account::secret;
 use crate::blueprint::Blueprint;
 use crate::commit::run::{Patience, Runner};
 use crate::cursor::CursorSeal;
@@ -58,6 +59,15 @@ impl Default for Surroundings {
     }
 }
 
+/// What stands for the text of a design, and the values of its variables.
+fn digest(design: &Design) -> String {
+    let origin = &design.origin;
+    let variables = origin.variables.iter();
+    let variables = variables.flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+    let texts = [design.name.as_str(), origin.text.as_str()].into_iter();
+    secret::bound("design", &texts.chain(variables).collect::<Vec<_>>())
+}
+
 /// What reads and writes a store before it is known which tables there are.
 pub(crate) fn runner(store: Arc<dyn Store>, surroundings: &Surroundings) -> Runner {
     Runner {
@@ -76,6 +86,8 @@ pub(crate) fn runner(store: Arc<dyn Store>, surroundings: &Surroundings) -> Runn
 /// A design on a store.
 pub struct Partita {
     pub(crate) blueprint: Blueprint,
+    /// What cursors and ids of feeds are bound to: another text has other rules or other keys.
+    pub(crate) served_text: String,
     pub(crate) runner: Runner,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) seal: Arc<CursorSeal>,
@@ -217,6 +229,7 @@ impl Partita {
         let spots = Some(Spots::of(&blueprint.design, &blueprint.tables));
         let sealing_keys = Arc::new(KeyRing::new(surroundings.cursor_key));
         Partita {
+            served_text: digest(&blueprint.served),
             blueprint,
             runner: Runner {
                 keys,
@@ -284,6 +297,7 @@ impl Partita {
             ..self.runner.clone()
         };
         Partita {
+            served_text: digest(&blueprint.served),
             blueprint,
             runner,
             clock: self.clock.clone(),

@@ -176,7 +176,7 @@ impl Partita {
             is_reversed: false,
             is_eventual: false,
             question: Question {
-                design: &self.blueprint.design.name,
+                design: &self.served_text,
                 caller,
                 pattern: &pattern.name,
                 parameters,

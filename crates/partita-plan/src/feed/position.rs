@@ -128,7 +128,7 @@ impl FeedIds {
 
     fn question(&self) -> Question<'_> {
         Question {
-            design: &self.partita.blueprint.design.name,
+            design: &self.partita.served_text,
             caller: &self.caller,
             pattern: &self.pattern,
             parameters: &self.parameters,

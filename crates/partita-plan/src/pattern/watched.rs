@@ -165,7 +165,7 @@ impl Watched {
             is_reversed: false,
             is_eventual: false,
             question: Question {
-                design: &sight.partita.blueprint.design.name,
+                design: &sight.partita.served_text,
                 caller: sight.caller,
                 pattern: &pattern.name,
                 parameters: &self.parameters,

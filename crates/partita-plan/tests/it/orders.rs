@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use partita_core::Value;
-use partita_plan::{Answer, Caller, Operation, Partita, PlanError};
+use partita_plan::{Answer, Caller, Operation, Partita, PlanError, Surroundings};
 use partita_store::ModelStore;
 
 const DESIGN: &str = r#"
@@ -44,11 +44,24 @@ scan = "begins_with(SK, 'NOTE#')"
 get = "PK = 'USER#{userId}' AND SK = 'NOTE#{noteId}'"
 "#;
 
-async fn notes() -> Partita {
-    let (design, diagnostics) = partita_design::check(DESIGN, &|_| None);
+/// A server of a design, which reads the cursors of others.
+async fn served(text: &str, store: &Arc<ModelStore>) -> Partita {
+    let (design, diagnostics) = partita_design::check(text, &|_| None);
     let design = design.unwrap_or_else(|| panic!("{diagnostics:#?}"));
-    let store = Arc::new(ModelStore::default());
-    let partita = Partita::open(design, store).await.unwrap();
+    let surroundings = Surroundings {
+        cursor_key: [7; 32],
+        ..Surroundings::default()
+    };
+    let opened = Partita::open_with(design, store.clone(), surroundings);
+    opened.await.unwrap()
+}
+
+async fn notes() -> Partita {
+    notes_in(&Arc::default()).await
+}
+
+async fn notes_in(store: &Arc<ModelStore>) -> Partita {
+    let partita = served(DESIGN, store).await;
     for id in ["1", "2", "3", "4", "5"] {
         let given = [("userId", "ann"), ("noteId", id)];
         let given = given.map(|(name, text)| (name.to_owned(), Value::from(text)));
@@ -126,6 +139,21 @@ async fn a_cursor_belongs_to_its_order() {
     // To name the order that it has anyway makes no difference.
     let (ids, _) = page(&partita, "notes", &asc, from_first).await.unwrap();
     assert_eq!(ids, "34");
+}
+
+#[tokio::test]
+async fn a_cursor_belongs_to_the_text_of_the_design() {
+    let store = Arc::default();
+    let partita = notes_in(&store).await;
+    let ann = [("userId", "ann")];
+    let (_, cursor) = page(&partita, "notes", &ann, None).await.unwrap();
+    let same = served(DESIGN, &store).await;
+    let (ids, _) = page(&same, "notes", &ann, cursor.clone()).await.unwrap();
+    assert_eq!(ids, "34");
+    let narrower = DESIGN.replace("\"public\"", "\"userId = caller\"");
+    let changed = served(&narrower, &store).await;
+    let refused = page(&changed, "notes", &ann, cursor).await;
+    assert!(matches!(refused, Err(PlanError::BadCursor)), "{refused:?}");
 }
 
 #[tokio::test]
