@@ -63,9 +63,10 @@ impl Merge<'_> {
 
     fn place_of_key(&self, known: &Record, other: &Record) -> String {
         let table = &self.design[known.table];
-        let key = match known.key.partition == other.key.partition {
-            true => &table.sort,
-            false => &table.partition,
+        let key = if known.key.partition == other.key.partition {
+            &table.sort
+        } else {
+            &table.partition
         };
         format!("{}.{key}", place_of(known))
     }

@@ -232,9 +232,10 @@ impl Keeper {
         let now = lease.clock.now_millis();
         let since = *held.tried_since_millis.get_or_insert(now);
         let is_first = held.row.renewed == 0;
-        let design = match is_settled || is_first {
-            true => self.followed,
-            false => held.row.design,
+        let design = if is_settled || is_first {
+            self.followed
+        } else {
+            held.row.design
         };
         let next = held.row.next(design, now);
         let put = next.put(&lease.sidecar);

@@ -20,16 +20,18 @@ fn obstacle(old: &str, replaced: &str, by: &str) -> String {
     let new = old.replacen(replaced, by, 1);
     assert_ne!(old, new);
     // The patterns find the items under whichever keys.
-    let found = match by.contains("LIKED#") {
-        true => new.replace("begins_with(SK, 'LIKE#')", "begins_with(SK, 'LIKED#')"),
-        false => new,
+    let found = if by.contains("LIKED#") {
+        new.replace("begins_with(SK, 'LIKE#')", "begins_with(SK, 'LIKED#')")
+    } else {
+        new
     };
-    let new = match by.contains("STORIES#") {
-        true => found.replace(
+    let new = if by.contains("STORIES#") {
+        found.replace(
             "PK = 'STORY#{storyId}' AND SK = 'STORY'",
             "PK = 'STORIES#{storyId}' AND SK = 'META'",
-        ),
-        false => found,
+        )
+    } else {
+        found
     };
     let (old, new) = (cases::compiled(old), cases::compiled(&new));
     let changes = crate::migration::changes::changes(&old, &new, &[]);

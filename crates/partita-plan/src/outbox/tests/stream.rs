@@ -86,9 +86,11 @@ async fn a_parked_change_is_retried() {
     run(&partita, create("o")).await.unwrap();
     let is_gone = Arc::new(Mutex::new(true));
     let gone = is_gone.clone();
-    let silent = Arc::new(Silent(Box::new(move |_| match *gone.lock().unwrap() {
-        true => Err(Undelivered::Never("it answers 410 Gone".to_owned())),
-        false => Ok(()),
+    let silent = Arc::new(Silent(Box::new(move |_| {
+        if *gone.lock().unwrap() {
+            return Err(Undelivered::Never("it answers 410 Gone".to_owned()));
+        }
+        Ok(())
     })));
     let courier = Courier::new(partita.clone(), silent);
     assert_eq!(courier.stream("bus").await.unwrap().parked, 1);
