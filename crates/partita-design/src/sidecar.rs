@@ -35,7 +35,7 @@
 //! | `OUTBOX#PARKED` | the same ULID | one that failed for good |
 //! | `OUTBOX#LAST#` and the digest of an item | `LAST` | the time in the last ULID of the item; it expires |
 //! | `OUTBOX#LEASE` | a channel | who delivers what is on it |
-//! | `PURGED#` and the digest of a place | a time | what one write purged, as digests; it expires |
+//! | `PURGED#` and the digest of an identity | a time | what one write purged, as digests; it expires |
 //! | `SCHEDULE` | the name of a schedule | the last period that was started |
 //! | `OUTBOX#SENT#` and a channel | a stream and a shard | how far the changes of a table were sent; it expires |
 //! | `OUTBOX#CHANNEL` | a channel | that a design sends there, or did |

@@ -10,7 +10,7 @@ use crate::account::errand::Errand;
 use crate::error::PlanError;
 use crate::operation::Caller;
 use crate::partita::Partita;
-use crate::planner::purging::{PURGED, PURGED_ITEMS, digest};
+use crate::planner::purging::{PURGED, PURGED_ITEMS, digests};
 use crate::request::Request;
 use crate::sidecar;
 use crate::write::Write;
@@ -43,11 +43,7 @@ impl Partita {
             loop {
                 let page = self.runner.scan(&scan).await?;
                 for row in &page.items {
-                    let place = self.blueprint.keys.place(table, row);
-                    let Some(errand) = self
-                        .purging(row)
-                        .filter(|_| purged.contains(&digest(&place)))
-                    else {
+                    let Some(errand) = self.purging(row, purged) else {
                         continue;
                     };
                     let write = Write::One(Request::Errands(vec![errand]));
@@ -67,11 +63,15 @@ impl Partita {
         Ok(done)
     }
 
-    /// How an item goes; none for what is derived.
-    fn purging(&self, row: &Item) -> Option<Errand<'_>> {
+    /// How an item goes; none for what is derived, and for what was not purged.
+    fn purging(&self, row: &Item, purged: &BTreeSet<String>) -> Option<Errand<'_>> {
         let blueprint = &self.blueprint;
         let entities: Vec<RecordId> = blueprint.design.entities().map(|one| one.id).collect();
         let (entity, item) = blueprint.recognise(&entities, row)?;
+        let names = digests(&blueprint.sidecar, entity, &item);
+        if !names.iter().any(|name| purged.contains(name)) {
+            return None;
+        }
         let identity = entity.identity_of(&item)?;
         Some(Errand::Purge { entity, identity })
     }

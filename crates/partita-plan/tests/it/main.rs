@@ -34,6 +34,7 @@ mod moves;
 mod newcomers;
 mod orders;
 mod patterns;
+mod purged;
 mod refusals;
 mod repeated;
 mod restores;
