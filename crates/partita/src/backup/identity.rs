@@ -14,7 +14,7 @@ use partita_store::surroundings::SystemEntropy;
 use super::restored::{private_file, sync};
 
 /// Where it is.
-const NAME: &str = "backup-id";
+pub(crate) const NAME: &str = "backup-id";
 
 /// The id of the store of a data directory, which is made if there is none.
 pub(crate) fn of(data: &Path) -> Result<String> {

@@ -9,6 +9,7 @@
 //! restored    there for good afterwards: which commit it is from, when, and whether it goes on
 //! ```
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ use partita_engine::CommitId;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
+use super::identity;
+
 /// What a directory that is being restored has in it.
 pub(crate) const UNDER_WAY: &str = "restoring";
 
@@ -29,6 +32,9 @@ const UNDER_WAY_TEXT: &str = "partita restores into this directory\n";
 
 /// What one that was restored has in it.
 pub(crate) const DONE: &str = "restored";
+
+/// What else a restore makes. Nothing but this is removed when one is begun again.
+const MADE: [&str; 5] = ["store", "files", "secret", DONE, identity::NAME];
 
 /// The mark of a restored directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,7 +179,10 @@ impl UnderWay {
     /// not come to its end; what that one left is removed.
     pub(crate) fn begin(data: &Path) -> Result<UnderWay> {
         let path = data.join(UNDER_WAY);
-        let is_left = fs::read(&path).is_ok_and(|text| text == UNDER_WAY_TEXT.as_bytes());
+        let is_left = is_left(&path);
+        if is_left {
+            demand_made(data)?;
+        }
         if !is_left && data.exists() && !is_empty(data)? {
             bail!(
                 "{} is not empty, and a restore writes over nothing: name a directory that is not there",
@@ -195,12 +204,15 @@ impl UnderWay {
         file.sync_all()?;
         sync(data)?;
         if is_left {
-            for name in fs::read_dir(data)? {
-                let path = name?.path();
-                if path.is_dir() {
-                    fs::remove_dir_all(path)?;
-                } else if path.file_name().is_some_and(|name| name != UNDER_WAY) {
-                    fs::remove_file(path)?;
+            for entry in fs::read_dir(data)? {
+                let entry = entry?;
+                if !is_made(&entry.file_name()) {
+                    continue;
+                }
+                if entry.file_type()?.is_dir() {
+                    fs::remove_dir_all(entry.path())?;
+                } else {
+                    fs::remove_file(entry.path())?;
                 }
             }
         }
@@ -215,6 +227,50 @@ impl UnderWay {
         fs::remove_file(self.data.join(UNDER_WAY))?;
         sync(&self.data)
     }
+}
+
+/// Whether a restore of this user has left a file. Its text alone says nothing: whoever can write to
+/// a directory can write the same, and have the next restore remove what is there.
+fn is_left(path: &Path) -> bool {
+    let Ok(found) = path.symlink_metadata() else {
+        return false;
+    };
+    #[cfg(unix)]
+    let is_own =
+        std::os::unix::fs::MetadataExt::uid(&found) == rustix::process::geteuid().as_raw();
+    #[cfg(not(unix))]
+    let is_own = true;
+    found.is_file()
+        && is_own
+        && fs::read(path).is_ok_and(|text| text == UNDER_WAY_TEXT.as_bytes())
+}
+
+/// Refuses a directory of a restore that was cut short if somebody has put something there since.
+fn demand_made(data: &Path) -> Result<()> {
+    for entry in fs::read_dir(data)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name != UNDER_WAY && !is_made(&name) {
+            bail!(
+                "{} is nothing that a restore makes: move it elsewhere, or name a directory that is not there",
+                entry.path().display()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Whether a restore makes something of a name, or writes it before it takes another one's place.
+fn is_made(name: &OsStr) -> bool {
+    let Some(name) = name.to_str() else {
+        return false;
+    };
+    MADE.iter().any(|made| {
+        let rest = name.strip_prefix(made);
+        rest.is_some_and(|rest| {
+            rest.is_empty() || rest.starts_with('.') && rest.ends_with(".draft")
+        })
+    })
 }
 
 /// Whether there is nothing in a directory, or nothing but the file that a restore had just begun.
@@ -271,7 +327,38 @@ mod tests {
         fs::write(data.join(UNDER_WAY), "").unwrap();
         drop(UnderWay::begin(&data).unwrap());
         fs::create_dir_all(data.join("store")).unwrap();
+        for draft in ["restored.draft", "backup-id.00ff.draft"] {
+            fs::write(data.join(draft), "").unwrap();
+        }
+        // What somebody has put there since stays, and is named.
+        fs::write(data.join("notes.txt"), "mine").unwrap();
+        let refused = UnderWay::begin(&data).err().unwrap().to_string();
+        assert!(refused.contains("notes.txt is nothing"), "{refused}");
+        assert!(data.join("store").exists());
+        fs::remove_file(data.join("notes.txt")).unwrap();
         UnderWay::begin(&data).unwrap().finish().unwrap();
         assert!(fs::read_dir(&data).unwrap().next().is_none());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_another_user_says_of_a_restore_removes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (data, text) = (folder.path().join("data"), folder.path().join("text"));
+        fs::create_dir_all(data.join("files")).unwrap();
+        fs::write(&text, UNDER_WAY_TEXT).unwrap();
+        std::os::unix::fs::symlink(&text, data.join(UNDER_WAY)).unwrap();
+        let refused = || {
+            let refused = UnderWay::begin(&data).err().unwrap().to_string();
+            assert!(refused.contains("is not empty"), "{refused}");
+            assert!(data.join("files").exists());
+        };
+        refused();
+        fs::remove_file(data.join(UNDER_WAY)).unwrap();
+        fs::rename(&text, data.join(UNDER_WAY)).unwrap();
+        // Only root can give a file away.
+        if std::os::unix::fs::chown(data.join(UNDER_WAY), Some(65_534), None).is_ok() {
+            refused();
+        }
     }
 }
