@@ -8,6 +8,7 @@
 //! | `private` | the modes of what is in the data directory |
 //! | `secret` | rotating the installation's secret |
 //! | `secret_file` | the installation's secrets: found, made, and read again |
+//! | `draft` | files that take the place of others, as a whole |
 //! | `endpoint` | DynamoDB's endpoint on the server's sockets |
 //! | `governed` | which tables it may not write, and what to ask the API instead |
 //! | `monitoring` | health, readiness and metrics |
@@ -57,6 +58,7 @@ mod cost;
 mod demo;
 mod diff;
 mod door;
+mod draft;
 mod endpoint;
 mod export;
 mod files;

@@ -4,14 +4,14 @@
 //! directory that is restored goes on with that of its backup, so that it may go on in its target.
 
 use std::fs;
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 use partita_store::Entropy as _;
 use partita_store::surroundings::SystemEntropy;
 
-use super::restored::{private_file, sync};
+use crate::draft;
 
 /// Where it is.
 pub(crate) const NAME: &str = "backup-id";
@@ -43,10 +43,7 @@ pub(crate) fn of(data: &Path) -> Result<String> {
 
 /// Gives a data directory an id, as a whole or not at all.
 pub(crate) fn put(data: &Path, id: &str) -> Result<()> {
-    let draft = data.join("backup-id.draft");
-    let mut file = private_file(&draft, true)?;
-    writeln!(file, "{id}")?;
-    file.sync_all()?;
-    fs::rename(&draft, data.join(NAME))?;
-    sync(data)
+    let path = data.join(NAME);
+    draft::put(&path, format!("{id}\n").as_bytes())
+        .with_context(|| format!("cannot write {}", path.display()))
 }

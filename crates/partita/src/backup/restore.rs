@@ -20,7 +20,7 @@ use super::restored::{Mark, UnderWay, demand_finished, private_file};
 use super::{identity, place, purged};
 use crate::cli::{MomentFlags, RestoreFlags, ResumeFlags, TargetFlags};
 use crate::output::print;
-use crate::store;
+use crate::{private, store};
 
 /// Makes a data directory as it was at a moment.
 pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
@@ -72,6 +72,7 @@ pub(crate) fn resume(flags: &ResumeFlags) -> Result<ExitCode> {
             data.display()
         );
     }
+    private::demand_own(data)?;
     demand_finished(data)?;
     let mark = Mark::of(data)?;
     let mark =

@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use super::identity;
+use crate::draft;
 
 /// What a directory that is being restored has in it.
 pub(crate) const UNDER_WAY: &str = "restoring";
@@ -88,12 +89,10 @@ impl Mark {
 
     /// Writes the mark, as a whole or not at all.
     pub(crate) fn write(&self, data: &Path) -> Result<()> {
-        let draft = data.join("restored.draft");
-        let mut file = private_file(&draft, true)?;
-        writeln!(file, "{:#}", serde_json::json!(self))?;
-        file.sync_all()?;
-        fs::rename(&draft, data.join(DONE))?;
-        sync(data)
+        let path = data.join(DONE);
+        let text = format!("{:#}\n", serde_json::json!(self));
+        draft::put(&path, text.as_bytes())
+            .with_context(|| format!("cannot write {}", path.display()))
     }
 }
 

@@ -156,6 +156,7 @@ fn a_directory_that_another_user_has_made_is_refused() {
         for words in [
             &["serve", "stories", "--listen", "127.0.0.1:0"][..],
             &["token", "stories", "--user", "ann"],
+            &["resume"],
         ] {
             let output = partita(data, words);
             assert_eq!(output.status.code(), Some(1), "{words:?}: {output:?}");
