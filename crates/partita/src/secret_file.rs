@@ -7,7 +7,7 @@
 pub(crate) mod list;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,6 +20,7 @@ use partita_store::surroundings::SystemEntropy;
 use tracing::{info, warn};
 
 use crate::cli::SecretFlags;
+use crate::draft::Draft;
 use crate::private;
 use list::SecretList;
 
@@ -88,27 +89,34 @@ pub(crate) fn read(path: &Path) -> Result<SecretList> {
 }
 
 fn read_safe(path: &Path) -> Result<Vec<u8>> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    // Opening a pipe would wait for somebody who writes to it.
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(
-        &mut options,
-        i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default(),
-    );
-    let file = options.open(path)?;
-    let found = file.metadata()?;
-    if !found.is_file() {
-        bail!("it is no regular file");
-    }
-    #[cfg(unix)]
-    demand_safe(&found)?;
+    let file = open_safe(path, rustix::fs::OFlags::empty())?;
+    #[cfg(not(unix))]
+    let file = File::open(path)?;
     let mut bytes = Vec::new();
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         bail!("it has more than {FILE_BYTES_MAX} bytes");
     }
     Ok(bytes)
+}
+
+/// Opens a file with secrets, and looks at what was opened: its name may lead elsewhere meanwhile.
+#[cfg(unix)]
+fn open_safe(path: &Path, flags: rustix::fs::OFlags) -> Result<File> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // Opening a pipe would wait for somebody who writes to it.
+    let flags = flags | rustix::fs::OFlags::NONBLOCK;
+    let mut options = OpenOptions::new();
+    options.read(true);
+    options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
+    let file = options.open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        bail!("it is no regular file");
+    }
+    demand_safe(&found)?;
+    Ok(file)
 }
 
 /// The secrets of a server. They follow their file.
@@ -198,14 +206,7 @@ fn report_readable(path: &Path) {
 /// Writes a new secret beside the path and links it there, so that a reader finds the file
 /// whole, and the first of two processes wins.
 fn make(path: &Path) -> std::io::Result<()> {
-    let draft = write_draft(path, &new_secret())?;
-    let linked = fs::hard_link(&draft, path);
-    fs::remove_file(&draft)?;
-    match linked {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-        linked => linked?,
-    }
-    sync_directory(path)
+    Draft::write(path, &new_secret())?.take(path)
 }
 
 /// The file that a path leads to, resolved once: every later step uses the same file, whatever
@@ -272,34 +273,18 @@ fn give_to_owner(secrets: &Path, lock: &File) -> std::io::Result<()> {
 /// Replaces the secrets in a resolved file, which a reader finds whole, as it was or as it will be.
 /// It stays its owner's, with the mode that it has.
 pub(crate) fn write(path: &Path, list: &SecretList) -> Result<()> {
-    let replace = || {
-        let draft = write_draft(path, list.to_text().as_bytes())?;
-        let replaced = keep_owner(path, &draft).and_then(|()| fs::rename(&draft, path));
-        replaced.inspect_err(|_| {
-            let _ = fs::remove_file(&draft);
-        })?;
-        sync_directory(path)
+    let replace = || -> Result<()> {
+        #[cfg(unix)]
+        let found = open_safe(path, rustix::fs::OFlags::NOFOLLOW)?.metadata()?;
+        let draft = Draft::write(path, list.to_text().as_bytes())?;
+        #[cfg(unix)]
+        {
+            draft.give(&found)?;
+            draft.allow(&found)?;
+        }
+        Ok(draft.replace(path)?)
     };
     replace().with_context(|| format!("cannot write the secrets {}", path.display()))
-}
-
-/// Gives a file the owner, group and mode of another one.
-#[cfg(unix)]
-fn keep_owner(of: &Path, to: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::{MetadataExt as _, chown};
-    let (wanted, found) = (fs::symlink_metadata(of)?, fs::symlink_metadata(to)?);
-    if !wanted.is_file() {
-        return Err(std::io::Error::other("it is no regular file any more"));
-    }
-    if (wanted.uid(), wanted.gid()) != (found.uid(), found.gid()) {
-        chown(to, Some(wanted.uid()), Some(wanted.gid()))?;
-    }
-    fs::set_permissions(to, wanted.permissions())
-}
-
-#[cfg(not(unix))]
-fn keep_owner(_: &Path, _: &Path) -> std::io::Result<()> {
-    Ok(())
 }
 
 /// A secret that nobody has seen.
@@ -309,31 +294,36 @@ pub(crate) fn new_secret() -> Vec<u8> {
     secret
 }
 
-/// Writes a file beside the path, for its owner alone.
-fn write_draft(path: &Path, bytes: &[u8]) -> std::io::Result<PathBuf> {
-    // A name that no draft of a process that died can have.
-    let mut random = [0; 8];
-    SystemEntropy.fill(&mut random);
-    let draft = path.with_extension(format!("{:016x}.draft", u64::from_le_bytes(random)));
-    let mut file = private_file(&draft)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    written.inspect_err(|_| {
-        let _ = fs::remove_file(&draft);
-    })?;
-    Ok(draft)
-}
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 
-fn private_file(path: &Path) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
-}
+    use super::*;
 
-fn sync_directory(path: &Path) -> std::io::Result<()> {
-    match path.parent() {
-        Some(directory) if cfg!(unix) => File::open(directory)?.sync_all(),
-        _ => Ok(()),
+    #[test]
+    fn secrets_that_are_replaced_stay_their_owners() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secret");
+        make(&path).unwrap();
+        let list = read(&path).unwrap();
+        // A mode that lets a program act as its owner is none of a secret's.
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o4640)).unwrap();
+        let is_given = chown(&path, Some(65_534), Some(65_534)).is_ok();
+        if is_given {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o4640)).unwrap();
+        }
+        write(&path, &list).unwrap();
+        let found = path.metadata().unwrap();
+        assert_eq!(found.permissions().mode() & 0o7777, 0o640);
+        assert_eq!(found.uid() == 65_534, is_given);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+        // Somebody has put a link there since it was resolved.
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&path, &elsewhere).unwrap();
+        symlink(&elsewhere, &path).unwrap();
+        assert!(write(&path, &list).is_err());
+        assert!(path.is_symlink());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 }
