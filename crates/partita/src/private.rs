@@ -6,7 +6,7 @@ use std::path::Path;
 /// to other users.
 #[cfg(unix)]
 pub(crate) fn keep(data: &Path) {
-    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    close_new();
     let closed = unix::close(data);
     if closed.entries > 0 {
         tracing::info!(
@@ -23,6 +23,43 @@ pub(crate) fn keep(data: &Path) {
 /// Elsewhere a directory has the rights of the one around it.
 #[cfg(not(unix))]
 pub(crate) fn keep(_: &Path) {}
+
+/// Makes what this process creates from now on unreadable to other users.
+#[cfg(unix)]
+pub(crate) fn close_new() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+}
+
+/// Elsewhere a file has the rights of the directory around it.
+#[cfg(not(unix))]
+pub(crate) fn close_new() {}
+
+/// Refuses a directory that is another user's, or that others can write: what is put there could
+/// be replaced, or be written through a link.
+#[cfg(unix)]
+pub(crate) fn demand_alone(directory: &Path) -> anyhow::Result<()> {
+    use anyhow::Context as _;
+    use std::os::unix::fs::MetadataExt as _;
+    let shown = directory.display();
+    let found = directory.metadata();
+    let found = found.with_context(|| format!("cannot look at {shown}"))?;
+    let owner = found.uid();
+    anyhow::ensure!(
+        owner == rustix::process::geteuid().as_raw(),
+        "{shown} belongs to another user ({owner}): run as that user, or name a directory that is not there"
+    );
+    anyhow::ensure!(
+        found.mode() & 0o022 == 0,
+        "others can write to {shown}: take that away with `chmod go-w`, or name a directory that is not there"
+    );
+    Ok(())
+}
+
+/// Elsewhere users are not told apart by numbers.
+#[cfg(not(unix))]
+pub(crate) fn demand_alone(_: &Path) -> anyhow::Result<()> {
+    Ok(())
+}
 
 /// Refuses a data directory that another user has made, or filled. Whoever knows the secret in it
 /// makes tokens for anybody, and links in it lead where they like.

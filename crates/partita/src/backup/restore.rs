@@ -16,17 +16,18 @@ use partita_plan::recorded_designs;
 use partita_store::surroundings::{SystemClock, SystemEntropy};
 use partita_store::{Clock as _, Entropy as _, Store};
 
-use super::restored::{Mark, UnderWay, demand_finished, private_file};
+use super::restored::{Mark, UnderWay, demand_finished};
 use super::{identity, place, purged};
 use crate::cli::{MomentFlags, RestoreFlags, ResumeFlags, TargetFlags};
 use crate::output::print;
-use crate::{private, store};
+use crate::{draft, private, store};
 
 /// Makes a data directory as it was at a moment.
 pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
     let target = place::existing(&flags.target)?;
     let plan = plan(&flags.target, &flags.moment, &*target).await?;
     let later = purged::later(flags, &plan, &*target).await?;
+    private::close_new();
     let under_way = UnderWay::begin(&flags.into)?;
     let (restored, purged) = carry_out(plan, later.as_ref(), &*target, &flags.into).await?;
     let mut era = [0; 16];
@@ -35,9 +36,8 @@ pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
     let (commit, chain) = (restored.commit, restored.chain);
     Mark::new(commit, chain, SystemClock.now_millis(), era).write(&flags.into)?;
     if let Some(secret) = &restored.secret {
-        let mut file = private_file(&flags.into.join("secret"), true)?;
-        file.write_all(secret)?;
-        file.sync_all()?;
+        put_secret(&flags.into.join("secret"), secret)
+            .with_context(|| format!("cannot write the secret into {}", flags.into.display()))?;
     }
     if let Some(store) = &restored.store {
         identity::put(&flags.into, store)?;
@@ -61,6 +61,13 @@ pub(crate) async fn run(flags: &RestoreFlags) -> Result<ExitCode> {
         commit.number
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the secret of a backup, where nothing is yet.
+fn put_secret(path: &Path, secret: &[u8]) -> std::io::Result<()> {
+    let mut file = draft::create(path)?;
+    file.write_all(secret)?;
+    file.sync_all()
 }
 
 /// Lets the mails, events and schedules of a restored directory go on.

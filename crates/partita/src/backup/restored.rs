@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use super::identity;
-use crate::draft;
+use crate::{draft, private};
 
 /// What a directory that is being restored has in it.
 pub(crate) const UNDER_WAY: &str = "restoring";
@@ -177,17 +177,6 @@ impl UnderWay {
     /// Begins a restore into a directory that is not there, is empty, or was left by one that did
     /// not come to its end; what that one left is removed.
     pub(crate) fn begin(data: &Path) -> Result<UnderWay> {
-        let path = data.join(UNDER_WAY);
-        let is_left = is_left(&path);
-        if is_left {
-            demand_made(data)?;
-        }
-        if !is_left && data.exists() && !is_empty(data)? {
-            bail!(
-                "{} is not empty, and a restore writes over nothing: name a directory that is not there",
-                data.display()
-            );
-        }
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -195,7 +184,19 @@ impl UnderWay {
         builder
             .create(data)
             .with_context(|| format!("cannot create {}", data.display()))?;
-        let mut file = private_file(&path, false)?;
+        private::demand_alone(data)?;
+        let path = data.join(UNDER_WAY);
+        let is_left = is_left(&path);
+        if is_left {
+            demand_made(data)?;
+        }
+        if !is_left && !is_empty(data)? {
+            bail!(
+                "{} is not empty, and a restore writes over nothing: name a directory that is not there",
+                data.display()
+            );
+        }
+        let mut file = mark_begun(&path)?;
         if file.try_lock().is_err() {
             bail!("another restore into {} is under way", data.display());
         }
@@ -235,13 +236,10 @@ fn is_left(path: &Path) -> bool {
         return false;
     };
     #[cfg(unix)]
-    let is_own =
-        std::os::unix::fs::MetadataExt::uid(&found) == rustix::process::geteuid().as_raw();
+    let is_own = std::os::unix::fs::MetadataExt::uid(&found) == rustix::process::geteuid().as_raw();
     #[cfg(not(unix))]
     let is_own = true;
-    found.is_file()
-        && is_own
-        && fs::read(path).is_ok_and(|text| text == UNDER_WAY_TEXT.as_bytes())
+    found.is_file() && is_own && fs::read(path).is_ok_and(|text| text == UNDER_WAY_TEXT.as_bytes())
 }
 
 /// Refuses a directory of a restore that was cut short if somebody has put something there since.
@@ -285,18 +283,23 @@ fn is_empty(directory: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Creates a file that is its owner's alone, or opens it; perhaps it is emptied.
-pub(crate) fn private_file(path: &Path, is_emptied: bool) -> Result<File> {
+/// Creates the file that says that a restore is under way, or opens it, and follows no link.
+fn mark_begun(path: &Path) -> Result<File> {
     let mut options = File::options();
-    options.write(true).create(true).truncate(is_emptied);
+    options.write(true).create(true).truncate(false);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.mode(0o600);
+        options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default());
+    }
     options
         .open(path)
         .with_context(|| format!("cannot write {}", path.display()))
 }
 
-pub(crate) fn sync(directory: &Path) -> Result<()> {
+fn sync(directory: &Path) -> Result<()> {
     if cfg!(unix) {
         File::open(directory)?.sync_all()?;
     }
@@ -337,6 +340,29 @@ mod tests {
         fs::remove_file(data.join("notes.txt")).unwrap();
         UnderWay::begin(&data).unwrap().finish().unwrap();
         assert!(fs::read_dir(&data).unwrap().next().is_none());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_directory_that_others_can_write_is_refused() {
+        use std::os::unix::fs::{PermissionsExt as _, chown};
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        fs::create_dir(&data).unwrap();
+        let refused = |why| {
+            let refused = UnderWay::begin(&data).err().unwrap().to_string();
+            assert!(refused.contains(why), "{refused}");
+            assert!(is_empty(&data).unwrap() && !is_under_way(&data));
+        };
+        for mode in [0o777, 0o1777, 0o720] {
+            fs::set_permissions(&data, fs::Permissions::from_mode(mode)).unwrap();
+            refused("others can write to");
+        }
+        fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).unwrap();
+        // Only root can give a directory away.
+        if chown(&data, Some(65_534), None).is_ok() {
+            refused("belongs to another user (65534)");
+        }
     }
 
     #[cfg(unix)]
