@@ -213,9 +213,13 @@ mod unix {
     }
 
     /// Closes what is ours in a data directory. The directory itself is ours if there is nothing
-    /// else in it. The outermost comes first: nobody else changes then what is in it.
+    /// else in it. The outermost comes first: nobody else changes then what is in it. In a directory
+    /// of another user nothing is closed, since that user could put anything in a place meanwhile.
     pub(super) fn close(data: &Path) -> Closed {
         let mut closed = Closed::default();
+        if !data.metadata().is_ok_and(|found| is_own(&found)) {
+            return closed;
+        }
         if is_all_ours(data) {
             closed.one(data);
         }
@@ -232,6 +236,10 @@ mod unix {
         let names = entries.filter_map(|entry| Some(entry.ok()?.file_name()));
         let is_ours = |name: std::ffi::OsString| OURS.iter().any(|ours| name == **ours);
         names.into_iter().all(is_ours)
+    }
+
+    fn is_own(found: &Metadata) -> bool {
+        found.uid() == rustix::process::geteuid().as_raw()
     }
 
     fn is_open(found: &Metadata) -> bool {
@@ -254,7 +262,8 @@ mod unix {
 
         fn inner(&mut self, path: &Path) {
             self.one(path);
-            if path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+            let found = path.symlink_metadata();
+            if found.is_ok_and(|found| found.is_dir() && is_own(&found)) {
                 let entries = fs::read_dir(path).into_iter().flatten();
                 for entry in entries.flatten() {
                     self.inner(&entry.path());
@@ -270,7 +279,12 @@ mod unix {
                 return;
             }
             let mode = found.permissions().mode() & 0o700;
-            match fs::set_permissions(path, Permissions::from_mode(mode)) {
+            let closed = if is_own(&found) {
+                fs::set_permissions(path, Permissions::from_mode(mode))
+            } else {
+                Err(io::Error::other("it belongs to another user"))
+            };
+            match closed {
                 Ok(()) => self.entries += 1,
                 Err(error) => {
                     self.failure.get_or_insert((path.to_owned(), error));
@@ -332,6 +346,29 @@ mod unix {
             assert_eq!(close(data).entries, 1);
             assert_eq!(mode(data), 0o700);
             assert_eq!(close(data).entries, 0);
+        }
+
+        #[test]
+        fn what_is_another_users_is_not_closed() {
+            let folder = tempfile::tempdir().unwrap();
+            let data = folder.path().join("data");
+            let files = data.join("files/photos");
+            fs::create_dir_all(&files).unwrap();
+            for path in [&data, &data.join("files"), &files] {
+                set(path, 0o755);
+            }
+            // Only root can give a directory away.
+            if std::os::unix::fs::chown(data.join("files"), Some(65_534), None).is_err() {
+                return;
+            }
+            let closed = close(&data);
+            assert_eq!((closed.entries, mode(&data)), (1, 0o700));
+            assert_eq!((mode(&data.join("files")), mode(&files)), (0o755, 0o755));
+            assert_eq!(closed.failure.unwrap().0, data.join("files"));
+            set(&data, 0o755);
+            std::os::unix::fs::chown(&data, Some(65_534), None).unwrap();
+            assert_eq!(close(&data).entries, 0);
+            assert_eq!(mode(&data), 0o755);
         }
     }
 }
