@@ -131,10 +131,10 @@ mod unix {
 
     use anyhow::{Result, bail};
 
-    use crate::backup::restored;
+    use crate::backup::{identity, restored};
 
     /// The directories and files that Partita makes in a data directory.
-    const OURS: [&str; 8] = [
+    const OURS: [&str; 9] = [
         "store",
         "files",
         partita_api::files::KEPT,
@@ -143,6 +143,7 @@ mod unix {
         crate::socket::NAME,
         restored::UNDER_WAY,
         restored::DONE,
+        identity::NAME,
     ];
 
     /// What was closed to others, and what could not be.
@@ -167,9 +168,10 @@ mod unix {
                 data.display()
             );
         }
-        if owner != user {
-            refuse_links(data)?;
+        if owner == user {
+            demand_unwritable(data, &found)?;
         }
+        refuse_links(data, owner == user)?;
         for name in OURS {
             let path = data.join(name);
             let Ok(found) = path.metadata() else {
@@ -186,19 +188,49 @@ mod unix {
         Ok(())
     }
 
-    /// Refuses links at the places of a data directory of another user. That user could have this
-    /// process, which may do more, read and write what they lead to.
-    fn refuse_links(data: &Path) -> Result<()> {
+    /// Takes the right to write from others where a directory has nothing but what is ours, and
+    /// refuses one that they share: they could put anything in any place there, at any time.
+    fn demand_unwritable(data: &Path, found: &Metadata) -> Result<()> {
+        let mode = found.permissions().mode();
+        if mode & 0o022 == 0 {
+            return Ok(());
+        }
+        let closed = Permissions::from_mode(mode & 0o7755);
+        if !is_all_ours(data) || fs::set_permissions(data, closed).is_err() {
+            bail!(
+                "others can write to the data directory {}, so they could put anything in it: take that \
+                 away with `chmod go-w`, or use a directory of your own",
+                data.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// Refuses links at the places of a data directory: all of them in one of another user, who
+    /// could have this process, which may do more, read and write what they lead to, and those that
+    /// another user has made in one's own.
+    fn refuse_links(data: &Path, is_own_directory: bool) -> Result<()> {
         let buckets = fs::read_dir(data.join("files")).into_iter().flatten();
         let buckets = buckets.flatten().map(|entry| entry.path());
         let ours = OURS.iter().map(|name| data.join(name));
         for path in ours.chain(buckets) {
-            if path.is_symlink() {
+            let Ok(found) = path.symlink_metadata() else {
+                continue;
+            };
+            if !found.is_symlink() || is_own_directory && (is_own(&found) || found.uid() == 0) {
+                continue;
+            }
+            if is_own_directory {
                 bail!(
-                    "{} is a link in a data directory of another user: run as that user, or put the directory itself there",
-                    path.display()
+                    "{} is a link that another user ({}) has made: look who has put it there",
+                    path.display(),
+                    found.uid()
                 );
             }
+            bail!(
+                "{} is a link in a data directory of another user: run as that user, or put the directory itself there",
+                path.display()
+            );
         }
         Ok(())
     }
@@ -311,16 +343,41 @@ mod unix {
             let data = folder.path();
             let elsewhere = tempfile::tempdir().unwrap();
             fs::create_dir_all(data.join("files/photos")).unwrap();
-            assert!(refuse_links(data).is_ok());
+            assert!(refuse_links(data, false).is_ok());
             for place in ["store", "secret", "files/letters"] {
                 std::os::unix::fs::symlink(elsewhere.path(), data.join(place)).unwrap();
-                let refused = refuse_links(data).unwrap_err().to_string();
+                let refused = refuse_links(data, false).unwrap_err().to_string();
                 assert!(refused.contains(place), "{refused}");
                 fs::remove_file(data.join(place)).unwrap();
             }
-            // In a directory of one's own they are one's own.
-            std::os::unix::fs::symlink(elsewhere.path(), data.join("store")).unwrap();
+            // In a directory of one's own they are followed where they are one's own.
+            let link = data.join("store");
+            std::os::unix::fs::symlink(elsewhere.path(), &link).unwrap();
             assert!(demand_own(data).is_ok());
+            // Only root can give a link away.
+            if std::os::unix::fs::lchown(&link, Some(65_534), None).is_ok() {
+                let refused = demand_own(data).unwrap_err().to_string();
+                assert!(refused.contains("another user (65534)"), "{refused}");
+            }
+        }
+
+        #[test]
+        fn a_directory_that_others_can_write_is_closed_or_refused() {
+            let folder = tempfile::tempdir().unwrap();
+            let data = folder.path();
+            let other = data.join("notes.txt");
+            fs::create_dir(data.join("store")).unwrap();
+            fs::write(data.join("backup-id"), "0").unwrap();
+            fs::write(&other, "x").unwrap();
+            for open in [0o777, 0o775] {
+                set(data, open);
+                let refused = demand_own(data).unwrap_err().to_string();
+                assert!(refused.contains("others can write"), "{refused}");
+                assert_eq!(mode(data), open);
+            }
+            fs::remove_file(other).unwrap();
+            demand_own(data).unwrap();
+            assert_eq!(mode(data), 0o755);
         }
 
         #[test]
@@ -330,14 +387,14 @@ mod unix {
             let inner = data.join("store/data/keyspaces");
             fs::create_dir_all(&inner).unwrap();
             let (file, other) = (inner.join("0"), data.join("notes.txt"));
-            for path in [&file, &data.join("secret"), &other] {
+            for path in [&file, &data.join("secret"), &data.join("backup-id"), &other] {
                 fs::write(path, "x").unwrap();
                 set(path, 0o644);
             }
             for path in [data, &data.join("store"), &data.join("store/data"), &inner] {
                 set(path, 0o755);
             }
-            assert_eq!(close(data).entries, 5);
+            assert_eq!(close(data).entries, 6);
             assert_eq!((mode(&inner), mode(&file)), (0o700, 0o600));
             assert_eq!(mode(&data.join("secret")), 0o600);
             // Somebody keeps other things here, so the directory is not ours.
