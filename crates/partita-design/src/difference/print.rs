@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value as Json, json};
 
-use super::{AttributeAspect, Change, ChangeKind, Class, Derived, RecordName, Subject, Work};
+use super::{
+    AttributeAspect, Change, ChangeKind, Class, Derived, Missing, RecordName, Subject, Work,
+};
 use crate::origin::Place;
 use crate::render::{Colours, snippet};
 use crate::spelling;
@@ -37,8 +39,8 @@ pub fn to_text(old: File<'_>, new: File<'_>, changes: &[Change], colours: Colour
         }
         for change in of_class {
             one(&mut text, old, new, change, colours);
-            if let Some(advice) = change.advice(changes) {
-                let _ = writeln!(text, "  help: {advice}");
+            if let Some(help) = change.help(changes) {
+                let _ = writeln!(text, "  help: {help}");
             }
             text.push('\n');
         }
@@ -71,9 +73,6 @@ fn one(text: &mut String, old: File<'_>, new: File<'_>, change: &Change, colours
         if let Some(place) = place {
             text.push_str(&snippet(file.name, file.text, place.span, colours));
         }
-    }
-    if let Some(missing) = &change.missing {
-        let _ = writeln!(text, "  help: {}", missing.advice());
     }
 }
 
@@ -156,10 +155,11 @@ impl Class {
 
 /// All changes as JSON.
 pub fn to_json(changes: &[Change]) -> Json {
-    changes.iter().map(change_json).collect()
+    let change = |one| change_json(one, changes);
+    changes.iter().map(change).collect()
 }
 
-fn change_json(change: &Change) -> Json {
+fn change_json(change: &Change, changes: &[Change]) -> Json {
     let place = |place: &Option<Place>| {
         place
             .as_ref()
@@ -185,7 +185,7 @@ fn change_json(change: &Change) -> Json {
         "adds": derived(&touches.adds),
         "removes": derived(&touches.removes),
         "reversible": change.is_reversible,
-        "missing": change.missing.as_ref().map(super::Missing::advice),
+        "missing": change.missing.as_ref().and_then(|_| change.help(changes)),
         "old": place(&change.old),
         "new": place(&change.new),
     })
@@ -232,24 +232,77 @@ impl Work {
 }
 
 impl Change {
-    /// What it may be instead, where something goes and another thing of its kind comes.
-    pub fn advice(&self, changes: &[Change]) -> Option<String> {
-        let Subject::Attribute(record, name, AttributeAspect::Whole) = &self.subject else {
-            return None;
-        };
-        if self.kind != ChangeKind::Removed || self.class != Class::Dropping {
-            return None;
+    /// What to do about it: what it may be instead, and what is lacking.
+    pub fn help(&self, changes: &[Change]) -> Option<String> {
+        let missing = self.missing.as_ref().map(Missing::advice);
+        match (self.advice(changes), missing) {
+            (Some(advice), Some(missing)) => Some(format!("{advice}; otherwise {missing}")),
+            (advice, missing) => advice.or(missing),
         }
-        let added = changes.iter().find_map(|one| match &one.subject {
-            Subject::Attribute(of, added, AttributeAspect::Whole)
-                if of == record && one.kind == ChangeKind::Added =>
-            {
-                Some(added)
+    }
+
+    /// What it may be instead, where something goes and another thing of its kind comes. Otherwise
+    /// whoever gives something another name is led to lose what was stored under the first.
+    pub fn advice(&self, changes: &[Change]) -> Option<String> {
+        let others = || changes.iter().filter(|one| self.may_be(one));
+        match (&self.subject, &self.kind) {
+            (Subject::Attribute(_, name, _), ChangeKind::Removed) if self.is_given_up() => {
+                let added = others().find_map(Change::own_name)?;
+                Some(format!(
+                    "if `{added}` is the same under another name, add `was {name}` to its line"
+                ))
+            }
+            (Subject::Attribute(..), ChangeKind::Added) => {
+                if !matches!(self.missing, Some(Missing::Fill { .. })) {
+                    return None;
+                }
+                let removed = others().filter(|one| one.is_given_up());
+                let removed = removed.filter_map(|one| Some(format!("`was {}`", one.own_name()?)));
+                let removed: Vec<String> = removed.collect();
+                (!removed.is_empty()).then(|| {
+                    let was = removed.join(" or ");
+                    format!("if it had another name, add {was} to its line")
+                })
+            }
+            (Subject::Entity(name), ChangeKind::Removed) => {
+                let added = others().find_map(Change::own_name)?;
+                Some(format!(
+                    "if `{added}` is the same under another name, add `was = \"{name}\"` to \
+                     `[entity.{added}]`"
+                ))
             }
             _ => None,
-        })?;
-        Some(format!(
-            "if `{added}` is the same under another name, add `was {name}` to its line"
-        ))
+        }
+    }
+
+    /// Whether something that callers gave goes.
+    fn is_given_up(&self) -> bool {
+        self.kind == ChangeKind::Removed && self.class == Class::Dropping
+    }
+
+    /// Whether one of the two goes and the other comes, and both are of one kind in one place.
+    fn may_be(&self, other: &Change) -> bool {
+        let is_alike = match (&self.subject, &other.subject) {
+            (
+                Subject::Attribute(record, _, AttributeAspect::Whole),
+                Subject::Attribute(of, _, AttributeAspect::Whole),
+            ) => record == of,
+            (Subject::Entity(_), Subject::Entity(_)) => true,
+            _ => false,
+        };
+        let kinds = (&self.kind, &other.kind);
+        is_alike
+            && matches!(
+                kinds,
+                (ChangeKind::Removed, ChangeKind::Added) | (ChangeKind::Added, ChangeKind::Removed)
+            )
+    }
+
+    /// The last part of its name.
+    fn own_name(&self) -> Option<&str> {
+        match &self.subject {
+            Subject::Attribute(_, name, _) | Subject::Entity(name) => Some(name),
+            _ => None,
+        }
     }
 }

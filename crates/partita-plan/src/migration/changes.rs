@@ -20,12 +20,12 @@ pub struct PlannedChange {
 /// The changes between two designs that stored data follow. What goes though callers gave it must
 /// be named.
 pub fn changes(old: &Design, new: &Design, drops: &[String]) -> Vec<PlannedChange> {
-    let changes = between(old, new).into_iter();
-    let changes = changes.filter(|one| !one.is_free());
+    let all = between(old, new);
+    let changes = all.iter().filter(|one| !one.is_free());
     let mut changes: Vec<PlannedChange> = changes
         .map(|change| PlannedChange {
-            obstacle: obstacle(old, new, &change, drops),
-            change,
+            obstacle: helped(change, &all, obstacle(old, new, change, drops)),
+            change: change.clone(),
         })
         .collect();
     refuse_more_than_names(&mut changes);
@@ -81,6 +81,16 @@ fn note_disagreements(old: &Design, new: &Design, changes: &mut [PlannedChange])
             change.obstacle = Some(format!("`{}` {}", wrong.place, wrong.message));
         }
     }
+}
+
+/// What is in the way of a change, after what it may be instead: whoever does what an obstacle asks
+/// for loses what was stored under another name.
+fn helped(change: &Change, all: &[Change], obstacle: Option<String>) -> Option<String> {
+    let obstacle = obstacle?;
+    Some(match change.advice(all) {
+        Some(advice) => format!("{advice}; otherwise {obstacle}"),
+        None => obstacle,
+    })
 }
 
 /// Why a change cannot be carried out.

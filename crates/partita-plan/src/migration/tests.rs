@@ -429,6 +429,28 @@ async fn what_is_dropped_is_named_and_goes_last() {
     }
 }
 
+/// Whoever gives an attribute another name without a word about it is first asked for that word: a
+/// `fill` and a `--drop` would lose what was stored.
+#[test]
+fn a_name_without_a_word_is_asked_for_first() {
+    let design = "
+        design = \"notes\"
+        table = { name = \"notes\", key = [\"PK\", \"SK\"] }
+        entity.Note.PK = \"NOTE#{id}\"
+        entity.Note.SK = \"NOTE\"
+        entity.Note.attributes = { id = \"string\", title = \"string\" }
+        entity.Note.allow = { \"*\" = \"public\" }";
+    let old = cases::compiled(design);
+    let new = cases::compiled(&design.replace("title", "name"));
+    let changes = super::changes::changes(&old, &new, &[]);
+    let mut obstacles = changes.into_iter().filter_map(|one| one.obstacle);
+    let (added, removed) = (obstacles.next().unwrap(), obstacles.next().unwrap());
+    assert!(added.starts_with("if it had another name, add `was title`"));
+    assert!(removed.starts_with("if `name` is the same under another name"));
+    assert!(removed.contains("--drop entity.Note.attributes.title"));
+    assert_eq!(obstacles.next(), None);
+}
+
 /// What was written under the new design is there under the old one after a rollback, in its names.
 #[tokio::test]
 async fn a_rollback_brings_back_what_was_written_since() {
