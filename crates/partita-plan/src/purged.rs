@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use partita_core::{Item, Value};
 use partita_design::design::RecordId;
 use partita_store::request::Scan;
+use tracing::warn;
 
 use crate::account::errand::Errand;
 use crate::error::PlanError;
@@ -28,11 +29,43 @@ pub fn purged_items(row: &Item) -> Vec<String> {
     }
 }
 
+/// What became of the items in one pass.
+#[derive(Default)]
+struct Pass {
+    /// How many are gone.
+    items: u64,
+    /// Where those are that stay, and why.
+    refused: Vec<(String, PlanError)>,
+}
+
 impl Partita {
     /// Purges the items that these stand for, whether they are deleted or not, and says how many
     /// there were. No rule is asked: whoever purged them was allowed to, or the design said so.
+    ///
+    /// An item can be refused because another one refers to it that is purged after it, so this is
+    /// repeated while it gets on. What is refused in the end is held by what was not purged: it
+    /// stays, and a warning names it.
     pub async fn purge_again(&self, purged: &BTreeSet<String>) -> Result<u64, PlanError> {
         let mut done = 0;
+        loop {
+            let pass = self.purge_once(purged).await?;
+            done += pass.items;
+            if pass.items > 0 && !pass.refused.is_empty() {
+                continue;
+            }
+            for (place, error) in &pass.refused {
+                warn!(
+                    "{place} was purged since and is there again: {error}; delete what is in the \
+                     way, then purge it"
+                );
+            }
+            return Ok(done);
+        }
+    }
+
+    /// Goes through all items once.
+    async fn purge_once(&self, purged: &BTreeSet<String>) -> Result<Pass, PlanError> {
+        let mut pass = Pass::default();
         let mut has_jobs = false;
         let tables: Vec<_> = self.blueprint.tables().map(|(_, name)| name).collect();
         for table in tables {
@@ -47,9 +80,19 @@ impl Partita {
                         continue;
                     };
                     let write = Write::One(Request::Errands(vec![errand]));
-                    let reply = self.write(&Caller::anonymous(), &write, None).await?;
-                    has_jobs |= !reply.jobs.is_empty();
-                    done += 1;
+                    match self.write(&Caller::anonymous(), &write, None).await {
+                        Ok(reply) => {
+                            has_jobs |= !reply.jobs.is_empty();
+                            pass.items += 1;
+                        }
+                        Err(error) if is_refusal(&error) => {
+                            let place = self.blueprint.keys.place(table, row);
+                            let (partition, sort) = (&place.partition, &place.sort);
+                            let place = format!("`{table}` `{partition}` `{sort}`");
+                            pass.refused.push((place, error));
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
                 match page.last_key {
                     None => break,
@@ -60,7 +103,7 @@ impl Partita {
         if has_jobs {
             self.run_jobs().await?;
         }
-        Ok(done)
+        Ok(pass)
     }
 
     /// How an item goes; none for what is derived, and for what was not purged.
@@ -75,4 +118,19 @@ impl Partita {
         let identity = entity.identity_of(&item)?;
         Some(Errand::Purge { entity, identity })
     }
+}
+
+/// Whether the item itself is why it was not purged, and not the store or other writers.
+fn is_refusal(error: &PlanError) -> bool {
+    matches!(
+        error,
+        PlanError::InUse { .. }
+            | PlanError::Requires { .. }
+            | PlanError::Invalid { .. }
+            | PlanError::Taken { .. }
+            | PlanError::TooMuch { .. }
+            | PlanError::TooDeep
+            | PlanError::Drift { .. }
+            | PlanError::StillRemoved { .. }
+    )
 }

@@ -96,3 +96,65 @@ async fn an_item_is_known_by_its_identity_whatever_its_key_and_its_name_are() {
     let stays: Vec<_> = stays.iter().map(|[one, two]| (one, two)).collect();
     assert_eq!(left, stays);
 }
+
+const SHELVES: &str = r#"
+design = "shelves"
+[table]
+name = "shelves"
+key  = ["PK", "SK"]
+[entity.Shelf]
+PK = "SHELF#{shelfId}"
+SK = "A"
+soft-delete = "gone"
+[entity.Shelf.attributes]
+shelfId = "string"
+jars    = "count of Jar"
+gone    = "timestamp?"
+[entity.Shelf.allow]
+"*"   = "signed-in"
+purge = "signed-in"
+[entity.Jar]
+PK = "SHELF#{shelfId}"
+SK = "JAR#{jarId}"
+soft-delete = "gone"
+[entity.Jar.attributes]
+shelfId = "string"
+jarId   = "string"
+gone    = "timestamp?"
+[entity.Jar.refs]
+shelf = "Shelf, on delete refuse"
+[entity.Jar.allow]
+"*"   = "signed-in"
+purge = "signed-in"
+"#;
+
+/// A shelf comes before its jars, so that it is refused until they are gone.
+#[tokio::test]
+async fn what_others_hold_is_purged_after_them_or_named() {
+    let (today, before) = (
+        Arc::new(ModelStore::default()),
+        Arc::new(ModelStore::default()),
+    );
+    let mut opened = Vec::new();
+    for (store, seed) in [(&today, 3), (&before, 4)] {
+        let shelves = open(SHELVES, store.clone(), seed).await;
+        for shelf in ["full", "held"] {
+            create(&shelves, "Shelf", &[("shelfId", shelf)]).await;
+            create(&shelves, "Jar", &[("shelfId", shelf), ("jarId", "1")]).await;
+        }
+        opened.push(shelves);
+    }
+    purge(&opened[0], "Jar", &["full", "1"]).await;
+    purge(&opened[0], "Shelf", &["full"]).await;
+    let gone = Operation::Delete {
+        entity: "Jar".into(),
+        identity: vec!["held".into(), "1".into()],
+        version: None,
+    };
+    run(&opened[0], gone).await.unwrap();
+    purge(&opened[0], "Shelf", &["held"]).await;
+
+    let done = opened[1].purge_again(&purged(&*today).await).await.unwrap();
+    assert_eq!(done, 2);
+    assert_eq!(items(&*before, "shelves").await.len(), 2);
+}
