@@ -6,6 +6,7 @@ do not, with all its checks, and every operation that may succeed must have succ
 PARTITA_URL      where the design is served: http://127.0.0.1:8000/stories
 PARTITA_CALLS    a JSON file: for each operation the token of somebody who may, and values of items that
                  are there: {"Story.get": {"token": "…", "path": {…}, "query": {…}, "body": {…}}}
+PARTITA_REFUSED  the operations that nobody may do, as paths of an OpenAPI document
 PARTITA_SEED     where randomness starts; 1 by default
 PARTITA_PHASES   what is sent: examples,coverage by default; fuzzing and stateful are the others
 PARTITA_EXAMPLES random requests for each operation, where there is fuzzing; 100 by default
@@ -47,11 +48,25 @@ def main():
     with urllib.request.urlopen(f"{url}/openapi.json") as answer:
         document = json.load(answer)
     validate(document, cls=OpenAPIV31SpecValidator)
+    # The published document leaves out what nobody may do. That is answered all the same.
+    for path, refused in json.loads(os.environ.get("PARTITA_REFUSED", "{}")).items():
+        document["paths"].setdefault(path, {}).update(refused)
+    for parameter in document["components"]["parameters"].values():
+        give_choice(parameter["schema"])
     calls = json.loads(pathlib.Path(os.environ["PARTITA_CALLS"]).read_text())
     for operation in operations(document):
         give_values(operation, calls[operation["operationId"]])
     with tempfile.TemporaryDirectory() as folder:
         sys.exit(run(pathlib.Path(folder), url, document))
+
+
+def give_choice(schema):
+    """Writes a pattern of two cases as a choice: of the pattern, Schemathesis makes empty texts."""
+    cases = schema.get("pattern", "").removeprefix("^(\\*|")
+    if cases != schema.get("pattern", ""):
+        del schema["pattern"]
+        pattern = "^" + cases.removesuffix(")$") + "$"
+        schema["anyOf"] = [{"const": "*"}, {"pattern": pattern}]
 
 
 def operations(document):

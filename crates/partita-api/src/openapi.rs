@@ -257,6 +257,7 @@ fn headers() -> Json {
     // One pattern, and no choice of schemas: generators of clients take only texts in headers.
     let version = json!({
         "type": "string",
+        "minLength": 1,
         "pattern": "^(\\*|\"[0-9]{1,18}(-[0-9a-f]{16})?\")$",
     });
     json!({

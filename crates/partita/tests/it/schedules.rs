@@ -332,12 +332,12 @@ due = "timestamp"
 every  = "hour"
 entity = "Note"
 when   = "due < now"
-apply  = "purge"
+apply  = "discard"
 
-[action.purge]
+[action.discard]
 entity = "Note"
 
-[[action.purge.then]]
+[[action.discard.then]]
 delete = "Note(id)"
 "#;
 

@@ -36,6 +36,7 @@ async fn run(design: &str) {
     command
         .arg("openapi")
         .env("PARTITA_URL", theatre.url(""))
+        .env("PARTITA_REFUSED", theatre.refused().to_string())
         .env("PARTITA_CALLS", &file);
     if std::env::var_os("PARTITA_LONG").is_some() {
         command.env("PARTITA_PHASES", "examples,coverage,fuzzing,stateful");

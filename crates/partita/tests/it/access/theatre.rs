@@ -561,6 +561,11 @@ impl Theatre {
         }
     }
 
+    /// The operations that nobody may do, which the document leaves out.
+    pub(crate) fn refused(&self) -> Json {
+        Json::Object(openapi::refused_paths(&self.design, &self.routes))
+    }
+
     /// Where something of the design is.
     pub(crate) fn url(&self, path: &str) -> String {
         let below = if path.is_empty() { "" } else { "/" };
